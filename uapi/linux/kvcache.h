@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * kvcache: key-value objects on block devices that many hosts share.
+ *
+ * One character device, /dev/kvcache, takes all commands. Structures are
+ * versioned by size: the caller states the size of the structure that it
+ * knows in @size; the kernel takes a shorter one as if the rest were zero, and
+ * a longer one only if what it does not know is zero (else E2BIG). Unknown
+ * flags, and padding or reserved fields that are not zero, are EINVAL and
+ * nothing is done. All fields are in host byte order; pointers stand in 64-bit
+ * fields, so that the layout is the same for 32-bit programs.
+ *
+ * Answers, per key and as errno of a call:
+ *
+ *   0		done
+ *   ENOENT	miss: no such object (or it is on a member that is gone)
+ *   EEXIST	already there: nothing was written
+ *   EAGAIN	not this moment (no clean segment, member suspect): nothing is
+ *		lost, try again or go on without
+ *   ETIMEDOUT	the deadline passed; see KVCACHE_IO_BUSY
+ *   EDQUOT	the tenant's quota is used up
+ *   EMSGSIZE	the buffer is smaller than the object; @length says its size
+ *   EBADMSG	checksum: the object was dropped
+ *   EIO	a member failed
+ *   ESTALE	the lease is lost
+ *   ENODEV	no such pool
+ *   EINVAL	malformed: nothing was done
+ *   EFBIG	larger than the pool's largest object
+ *   ECANCELED	the batch ended before this key was begun (signal, detach)
+ *   EFAULT	a pointer is bad
+ */
+#ifndef _UAPI_LINUX_KVCACHE_H
+#define _UAPI_LINUX_KVCACHE_H
+
+#include <linux/types.h>
+#include <linux/ioctl.h>
+
+#define KVCACHE_API_VERSION	1
+
+#define KVCACHE_KEY_MAX		512	/* bytes of a key */
+#define KVCACHE_NAME_MAX	64	/* pool name, host name; with the NUL */
+#define KVCACHE_NQN_MAX		224	/* host NQN; with the NUL */
+#define KVCACHE_PATH_MAX	256	/* path of a member; with the NUL */
+#define KVCACHE_BATCH_MAX	4096	/* keys in one batch */
+#define KVCACHE_IOV_MAX		16384	/* pieces of one object's memory */
+#define KVCACHE_MEMBERS_MAX	64
+#define KVCACHE_DEADLINE_DEFAULT_MS	1000
+#define KVCACHE_DEADLINE_MAX_MS		600000
+
+/* What this kernel can do: struct kvcache_caps.features. */
+#define KVCACHE_FEAT_PIN	(1ULL << 0)	/* pins with an expiry */
+#define KVCACHE_FEAT_RANGE	(1ULL << 1)	/* byte-range get */
+#define KVCACHE_FEAT_LIST	(1ULL << 2)
+
+/**
+ * struct kvcache_caps - KVCACHE_IOC_CAPS: what this kernel can do
+ * @size: in: sizeof(struct kvcache_caps)
+ * @version: out: KVCACHE_API_VERSION
+ * @features: out: KVCACHE_FEAT_*
+ * @key_max: out: KVCACHE_KEY_MAX
+ * @batch_max: out: KVCACHE_BATCH_MAX
+ * @iov_max: out: KVCACHE_IOV_MAX
+ * @reserved: 0
+ */
+struct kvcache_caps {
+	__u32	size;
+	__u32	version;
+	__u64	features;
+	__u32	key_max;
+	__u32	batch_max;
+	__u32	iov_max;
+	__u32	reserved;
+};
+
+/**
+ * struct kvcache_attach_member - one member of the pool that is attached
+ * @path: user pointer to the NUL-terminated path of the block device
+ * @wwid_hash: hash of its world wide identifier as format stored it
+ *	(libkvcache: kvc_wwid_hash()), 0: not known, not compared
+ */
+struct kvcache_attach_member {
+	__u64	path;
+	__u64	wwid_hash;
+};
+
+#define KVCACHE_ATTACH_DEGRADED	(1U << 0) /* members may be missing */
+#define KVCACHE_ATTACH_FLAGS	(1U << 0)
+
+/**
+ * struct kvcache_attach - KVCACHE_IOC_ATTACH: attach a pool (CAP_SYS_ADMIN)
+ * @size: in: sizeof(struct kvcache_attach)
+ * @flags: in: KVCACHE_ATTACH_*
+ * @members: in: user pointer to struct kvcache_attach_member, in any order
+ * @nr_members: in: how many
+ * @pool: in: number that the attachment shall have, 0: the lowest that is
+ *	free; out: its number, from 1
+ * @nqn: in: host NQN, NUL-terminated, may be empty
+ * @node: in: host name, NUL-terminated
+ * @boot_id: in: of this boot of the host
+ * @reason: in: user pointer to a buffer that gets a sentence for people if
+ *	the pool is refused; may be 0
+ * @reason_len: in: bytes there
+ * @reserved: 0
+ *
+ * Takes the pool over: watches the host slots for longer than a lease unless
+ * all left in good order. Interruptible. Errors: EBUSY (another host or
+ * attachment holds it, or a device is in use), EUCLEAN (labels disagree or
+ * media are malformed), EOPNOTSUPP (unknown features), ENXIO (members
+ * missing), ENOENT, EIO, ENOMEM, EINTR; each with @reason.
+ */
+struct kvcache_attach {
+	__u32	size;
+	__u32	flags;
+	__u64	members;
+	__u32	nr_members;
+	__u32	pool;
+	__u8	nqn[KVCACHE_NQN_MAX];
+	__u8	node[KVCACHE_NAME_MAX];
+	__u8	boot_id[16];
+	__u64	reason;
+	__u32	reason_len;
+	__u32	reserved;
+};
+
+/**
+ * struct kvcache_detach - KVCACHE_IOC_DETACH: detach a pool (CAP_SYS_ADMIN)
+ * @size: in: sizeof(struct kvcache_detach)
+ * @flags: in: 0
+ * @pool: in: number; 0 is not taken here
+ * @timeout_ms: in: how long calls in progress may take to end; 0: 30 s
+ *
+ * New calls get ENODEV, those in progress end, what is in memory is written,
+ * the slot says that the host left. ETIMEDOUT: not drained, still attached.
+ */
+struct kvcache_detach {
+	__u32	size;
+	__u32	flags;
+	__u32	pool;
+	__u32	timeout_ms;
+};
+
+/* Where the memory of one object is. */
+struct kvcache_iovec {
+	__u64	base;	/* user address, any alignment */
+	__u64	len;	/* bytes */
+};
+
+/* struct kvcache_io.flags, in */
+#define KVCACHE_IO_IOVEC	(1U << 0) /* @data is an array of kvcache_iovec */
+#define KVCACHE_IO_RANGE	(1U << 1) /* get: @offset and the buffer's length choose bytes */
+#define KVCACHE_IO_PIN		(1U << 2) /* put, exists: keep until @pin */
+#define KVCACHE_IO_FLAGS	0x7U
+
+/* struct kvcache_io.out_flags, out */
+#define KVCACHE_IO_BUSY		(1U << 0) /* pages of @data are still under I/O */
+
+/**
+ * struct kvcache_io - one key of a batch
+ * @key: user pointer to the key
+ * @key_len: its bytes, 1 .. KVCACHE_KEY_MAX
+ * @depth: put: place in its prefix (of two cold objects the deeper one is
+ *	evicted first), 0: first or unknown
+ * @flags: KVCACHE_IO_*
+ * @data: put, get: user pointer to the memory, or to an array of
+ *	struct kvcache_iovec (KVCACHE_IO_IOVEC); else 0
+ * @data_len: bytes at @data, or number of pieces (at most KVCACHE_IOV_MAX)
+ * @offset: get with KVCACHE_IO_RANGE: first byte of the object; else 0
+ * @expiry: put: seconds since 1970 UTC at which the object is gone, 0: never
+ * @pin: with KVCACHE_IO_PIN: seconds since 1970 UTC until which eviction keeps
+ *	the object; else 0
+ * @length: out: get, exists, EMSGSIZE, EEXIST: the object's length in bytes
+ * @transferred: out: get: bytes that were put into the caller's memory
+ * @status: out: 0 or a negative errno
+ * @out_flags: out: KVCACHE_IO_BUSY: the call gave up at its deadline while
+ *	the memory is still under I/O; don't use it again until it is unmapped
+ * @reserved: 0
+ *
+ * Get: without RANGE, memory smaller than the object is EMSGSIZE; larger
+ * memory is left alone behind the object. With RANGE, bytes from @offset up to
+ * the end of memory or object are read; an @offset at or behind the end is
+ * EINVAL.
+ */
+struct kvcache_io {
+	__u64	key;
+	__u16	key_len;
+	__u16	depth;
+	__u32	flags;
+	__u64	data;
+	__u64	data_len;
+	__u64	offset;
+	__u64	expiry;
+	__u64	pin;
+	__u64	length;
+	__u64	transferred;
+	__s32	status;
+	__u32	out_flags;
+	__u64	reserved[2];
+};
+
+/**
+ * struct kvcache_batch - PUT, GET, EXISTS, DELETE: one call, many keys
+ * @size: in: sizeof(struct kvcache_batch)
+ * @flags: in: 0
+ * @pool: in: pool number, 0: the default pool (the lowest that is attached)
+ * @tenant: in: tenant that the keys belong to
+ * @ios: in: user pointer to an array of struct kvcache_io
+ * @count: in: how many, 1 .. KVCACHE_BATCH_MAX
+ * @io_size: in: sizeof(struct kvcache_io): the array's stride
+ * @deadline_ms: in: for the whole call, 0: KVCACHE_DEADLINE_DEFAULT_MS
+ * @done: out: keys whose status is 0
+ * @reserved: 0
+ *
+ * Returns 0 if every key has a status, whatever it says; an error if the call
+ * itself was refused, and then no key was touched.
+ */
+struct kvcache_batch {
+	__u32	size;
+	__u32	flags;
+	__u32	pool;
+	__u32	tenant;
+	__u64	ios;
+	__u32	count;
+	__u32	io_size;
+	__u32	deadline_ms;
+	__u32	done;
+	__u64	reserved;
+};
+
+/**
+ * struct kvcache_list_entry - one object of a listing, followed by its key
+ * @entry_len: bytes to the next entry (a multiple of 8)
+ * @key_len: bytes of the key that follows
+ * @depth: as put
+ * @tenant: tenant
+ * @flags: 0
+ * @length: bytes of the object
+ * @expiry: as put
+ */
+struct kvcache_list_entry {
+	__u16	entry_len;
+	__u16	key_len;
+	__u16	depth;
+	__u16	reserved;
+	__u32	tenant;
+	__u32	flags;
+	__u64	length;
+	__u64	expiry;
+};
+
+#define KVCACHE_LIST_ALL_TENANTS	(1U << 0)
+#define KVCACHE_LIST_FLAGS		(1U << 0)
+
+/**
+ * struct kvcache_list - KVCACHE_IOC_LIST: keys, a bufferful a call
+ * @size: in: sizeof(struct kvcache_list)
+ * @flags: in: KVCACHE_LIST_*
+ * @pool: in: pool number, 0: the default pool
+ * @tenant: in: whose objects, unless KVCACHE_LIST_ALL_TENANTS
+ * @buffer: in: user pointer to memory for struct kvcache_list_entry
+ * @buffer_len: in: bytes there, at least 4096
+ * @used: out: bytes that were filled
+ * @count: out: entries
+ * @deadline_ms: in: as in struct kvcache_batch
+ * @cookie: in: 0 to begin, then what the last call returned; out: where to
+ *	go on, 0: the listing is complete
+ * @prefix: in: user pointer to bytes that keys must begin with; may be 0
+ * @prefix_len: in: how many, at most KVCACHE_KEY_MAX
+ * @reserved: 0
+ *
+ * Keys stand on media, so this reads: it is for management, not for hot
+ * paths. An object that is there from before the first call until after the
+ * last one is listed at least once; one that eviction moves may be listed
+ * twice.
+ */
+struct kvcache_list {
+	__u32	size;
+	__u32	flags;
+	__u32	pool;
+	__u32	tenant;
+	__u64	buffer;
+	__u32	buffer_len;
+	__u32	used;
+	__u32	count;
+	__u32	deadline_ms;
+	__u64	cookie;
+	__u64	prefix;
+	__u32	prefix_len;
+	__u32	reserved;
+};
+
+/* struct kvcache_member_info.state */
+#define KVCACHE_MEMBER_LIVE	1
+#define KVCACHE_MEMBER_SUSPECT	2	/* errors or silence: being probed */
+#define KVCACHE_MEMBER_FAILED	3	/* its objects miss until it comes back */
+
+/**
+ * struct kvcache_member_info - a member, as KVCACHE_IOC_INFO tells it
+ * @path: as given at attach; empty if it was missing
+ * @uuid: of the member
+ * @state: KVCACHE_MEMBER_*
+ * @index: its number in the pool
+ * @bytes: size of the device
+ * @read_bytes: data and metadata read since attach
+ * @written_bytes: data and metadata written since attach
+ * @errors: failed I/Os since attach
+ * @volatile_cache: 1 if it has a volatile write cache
+ * @reserved: 0
+ */
+struct kvcache_member_info {
+	__u8	path[KVCACHE_PATH_MAX];
+	__u8	uuid[16];
+	__u32	state;
+	__u32	index;
+	__u64	bytes;
+	__u64	read_bytes;
+	__u64	written_bytes;
+	__u64	errors;
+	__u32	volatile_cache;
+	__u32	reserved;
+};
+
+/**
+ * struct kvcache_info - KVCACHE_IOC_INFO: a pool, its state and its counters
+ * @size: in: sizeof(struct kvcache_info)
+ * @flags: in: 0
+ * @pool: in: pool number, 0: the default pool; out: its number
+ * @nr_members: in: room at @members; out: members of the pool
+ * @members: in: user pointer to struct kvcache_member_info, may be 0
+ * @uuid: out: pool UUID
+ * @name: out: pool name
+ * @capacity: out: bytes of all segments
+ * @used: out: bytes of segments that hold objects
+ * @live: out: bytes of objects that can be hit, rounded up to 4 KiB each
+ * @objects: out: objects that can be hit
+ * @max_object: out: largest object in bytes
+ * @segment_bytes: out: size of a segment
+ * @nr_segments: out: segments
+ * @free_segments: out: segments that are clean
+ * @nr_ags: out: allocation groups
+ * @owned_ags: out: of these, held and able to take puts
+ * @slot: out: host slot
+ * @flags_out: out: pool flags as in the label
+ * @incarnation: out: of this attachment
+ * @lease_ms: out: length of a lease
+ * @lease_left_ms: out: what is left of it, 0: lost
+ * @index_bytes: out: memory of the index
+ * @attach_ns: out: time that attach spent on loading, in nanoseconds
+ * @attach_objects: out: objects that attach found
+ * @puts: out: puts that returned 0
+ * @put_bytes: out: their bytes
+ * @put_exists: out: puts that returned EEXIST
+ * @gets: out: gets that returned 0
+ * @get_bytes: out: their bytes
+ * @misses: out: gets that returned ENOENT
+ * @exists_hits: out: exists that found the object
+ * @exists_misses: out: exists that did not
+ * @deletes: out: deletes that returned 0
+ * @evicted_objects: out: objects dropped by eviction
+ * @evicted_bytes: out: their bytes
+ * @rewritten_objects: out: objects that eviction moved
+ * @rewritten_bytes: out: their bytes
+ * @expired: out: objects dropped since they had expired
+ * @bad_data: out: objects dropped for their checksum
+ * @timeouts: out: calls that passed their deadline
+ * @journal_blocks: out: journal blocks written
+ * @journal_commits: out: writes that they were grouped in
+ * @checkpoints: out: checkpoints written
+ * @discards: out: segments discarded
+ * @reserved: 0
+ */
+struct kvcache_info {
+	__u32	size;
+	__u32	flags;
+	__u32	pool;
+	__u32	nr_members;
+	__u64	members;
+	__u8	uuid[16];
+	__u8	name[KVCACHE_NAME_MAX];
+	__u64	capacity;
+	__u64	used;
+	__u64	live;
+	__u64	objects;
+	__u64	max_object;
+	__u64	segment_bytes;
+	__u32	nr_segments;
+	__u32	free_segments;
+	__u32	nr_ags;
+	__u32	owned_ags;
+	__u32	slot;
+	__u32	flags_out;
+	__u64	incarnation;
+	__u32	lease_ms;
+	__u32	lease_left_ms;
+	__u64	index_bytes;
+	__u64	attach_ns;
+	__u64	attach_objects;
+	__u64	puts;
+	__u64	put_bytes;
+	__u64	put_exists;
+	__u64	gets;
+	__u64	get_bytes;
+	__u64	misses;
+	__u64	exists_hits;
+	__u64	exists_misses;
+	__u64	deletes;
+	__u64	evicted_objects;
+	__u64	evicted_bytes;
+	__u64	rewritten_objects;
+	__u64	rewritten_bytes;
+	__u64	expired;
+	__u64	bad_data;
+	__u64	timeouts;
+	__u64	journal_blocks;
+	__u64	journal_commits;
+	__u64	checkpoints;
+	__u64	discards;
+	__u64	reserved[8];
+};
+
+/**
+ * struct kvcache_pools - KVCACHE_IOC_POOLS: numbers of the attached pools
+ * @size: in: sizeof(struct kvcache_pools)
+ * @count: in: room at @pools; out: how many are attached
+ * @pools: in: user pointer to __u32
+ */
+struct kvcache_pools {
+	__u32	size;
+	__u32	count;
+	__u64	pools;
+};
+
+#define KVCACHE_IOC_CAPS	_IOWR('K', 0xe0, struct kvcache_caps)
+#define KVCACHE_IOC_ATTACH	_IOWR('K', 0xe1, struct kvcache_attach)
+#define KVCACHE_IOC_DETACH	_IOW('K', 0xe2, struct kvcache_detach)
+#define KVCACHE_IOC_INFO	_IOWR('K', 0xe3, struct kvcache_info)
+#define KVCACHE_IOC_POOLS	_IOWR('K', 0xe4, struct kvcache_pools)
+#define KVCACHE_IOC_PUT		_IOWR('K', 0xe8, struct kvcache_batch)
+#define KVCACHE_IOC_GET		_IOWR('K', 0xe9, struct kvcache_batch)
+#define KVCACHE_IOC_EXISTS	_IOWR('K', 0xea, struct kvcache_batch)
+#define KVCACHE_IOC_DELETE	_IOWR('K', 0xeb, struct kvcache_batch)
+#define KVCACHE_IOC_LIST	_IOWR('K', 0xec, struct kvcache_list)
+
+#endif /* _UAPI_LINUX_KVCACHE_H */
