@@ -256,6 +256,15 @@ int kvc_record_decode(const void *buf, u32 room, const struct kvc_geometry *g,
 
 /**
  * struct kvc_records - walks over the records of a journal or summary block
+ * @at: next record
+ * @left: bytes that remain
+ * @count: records that remain
+ * @first_segment: records may only name segments from here on: of the block's
+ *	AG, or the segment that is summed up
+ * @nr_segments: as many
+ * @generation: summary: of the segment; every record must name it
+ * @summary: a summary, so that all records are PUTs
+ * @g: geometry
  *
  * Usage: kvc_journal_open() or kvc_summary_open(), then kvc_records_next()
  * until it returns 0 (end) or -EINVAL (malformed).
@@ -264,6 +273,10 @@ struct kvc_records {
 	const u8 *at;
 	u32 left;
 	u32 count;
+	u32 first_segment;
+	u32 nr_segments;
+	u64 generation;
+	bool summary;
 	const struct kvc_geometry *g;
 };
 

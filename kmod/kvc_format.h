@@ -36,6 +36,14 @@
 #define KVC_MIN_RING_BLOCKS	32
 #define KVC_MAX_RING_BLOCKS	65536
 
+/*
+ * An epoch shifted left by 32 is a generation (protocol rule 30), so epochs
+ * have 32 bits. Full positions and orders beyond this limit are refused, so
+ * that no sum of one and a length overflows.
+ */
+#define KVC_MAX_EPOCH		0xffffffffULL
+#define KVC_MAX_POSITION	(1ULL << 62)
+
 enum kvc_block_type {
 	KVC_BLOCK_LABEL		= 1,
 	KVC_BLOCK_SLOT		= 2,
@@ -173,7 +181,8 @@ struct kvc_label_span {
  * @ring_blocks: blocks in the ring of one area
  * @nr_journals: journal places per member, each KVC_NR_AREAS areas
  * @data_start: block at which lane slots start
- * @nr_lanes: lane slots per member; one is segment size / width of its span
+ * @nr_lanes: lane slots per member; one is segment size / width of its span,
+ *	and spans of another width count in lane slots of their own size
  * @spans: see struct kvc_label_span
  * @members: see struct kvc_label_member
  */
