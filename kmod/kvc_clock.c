@@ -165,5 +165,5 @@ u32 kvc_reserve_high(u32 nr_segments)
 
 bool kvc_reserve_pressed(u32 nr_segments, u32 clean)
 {
-	return clean <= kvc_reserve_low(nr_segments) / 2;
+	return 2ULL * clean < kvc_reserve_low(nr_segments);
 }

@@ -32,10 +32,11 @@
  */
 
 /*
- * Default budget in percent of put bytes; Documentation/replay.rst says how it
- * was chosen.
+ * Default budget in percent of put bytes, and how many segments it can save up;
+ * Documentation/replay.rst says how they were chosen.
  */
-#define KVC_BUDGET_PERCENT	50
+#define KVC_BUDGET_PERCENT	25
+#define KVC_BUDGET_SEGMENTS	4
 #define KVC_BUDGET_PERCENT_MAX	1000
 
 /**
@@ -61,7 +62,7 @@ struct kvc_budget {
  * @b: budget
  * @percent: of put bytes, at most KVC_BUDGET_PERCENT_MAX; 0: touched objects
  *	are never rewritten (plain FIFO)
- * @cap: bytes that can be saved up; a few segments
+ * @cap: bytes that can be saved up: KVC_BUDGET_SEGMENTS segments
  */
 void kvc_budget_init(struct kvc_budget *b, u32 percent, u64 cap);
 
@@ -162,6 +163,9 @@ u64 kvc_clock_plan(const struct kvc_clock_object *o, u32 n,
  * their grace period count as clean there, else reclaim would run ahead of the
  * grace period and evict too much; kvc_reserve_pressed() is about segments that
  * can be opened now.
+ *
+ * What is rewritten from one segment fits into one segment. So reclaim can
+ * always go on if puts leave it the last clean segment.
  */
 
 /* Begin to reclaim when fewer segments than this are clean or on the way. */
