@@ -7,5 +7,111 @@
 
 #include <linux/version.h>
 #include <linux/blkdev.h>
+#include <linux/err.h>
+#include <linux/mm.h>
+#include <linux/uio.h>
+#include <linux/vmalloc.h>
+
+/* 6.3 renamed the status of a reservation conflict. */
+#ifndef BLK_STS_RESV_CONFLICT
+#define BLK_STS_RESV_CONFLICT	BLK_STS_NEXUS
+#endif
+
+/*
+ * Opening a block device for reading and writing, exclusively for @holder: a
+ * handle to close it with, or an ERR_PTR().
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 9, 0)
+static inline void *kvc_bdev_open(const char *path, void *holder,
+				  struct block_device **bdev)
+{
+	struct file *file;
+
+	file = bdev_file_open_by_path(path, BLK_OPEN_READ | BLK_OPEN_WRITE,
+				      holder, NULL);
+	if (!IS_ERR(file))
+		*bdev = file_bdev(file);
+	return file;
+}
+
+static inline void kvc_bdev_close(void *handle)
+{
+	bdev_fput(handle);
+}
+#else
+#define KVC_BDEV_MODE	(FMODE_READ | FMODE_WRITE | FMODE_EXCL)
+
+static inline void *kvc_bdev_open(const char *path, void *holder,
+				  struct block_device **bdev)
+{
+	struct block_device *b = blkdev_get_by_path(path, KVC_BDEV_MODE, holder);
+
+	if (!IS_ERR(b))
+		*bdev = b;
+	return b;
+}
+
+static inline void kvc_bdev_close(void *handle)
+{
+	blkdev_put(handle, KVC_BDEV_MODE);
+}
+#endif
+
+/*
+ * iov_iter_extract_pages() of 6.3: pages of user memory are pinned, those of
+ * kernel memory are not. Advances @i.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
+static inline ssize_t kvc_iter_extract(struct iov_iter *i, struct page **pages,
+				       size_t bytes, unsigned int nr,
+				       size_t *offset)
+{
+	return iov_iter_extract_pages(i, &pages, bytes, nr, 0, offset);
+}
+#else
+static inline ssize_t kvc_iter_extract(struct iov_iter *i, struct page **pages,
+				       size_t bytes, unsigned int nr,
+				       size_t *offset)
+{
+	unsigned long address;
+	const char *p;
+	int k, got;
+
+	iov_iter_advance(i, 0);		/* over empty segments */
+	bytes = min(bytes, iov_iter_single_seg_count(i));
+	if (!bytes)
+		return 0;
+	if (iov_iter_is_bvec(i)) {
+		size_t start = i->bvec->bv_offset + i->iov_offset;
+
+		*offset = offset_in_page(start);
+		got = min_t(size_t, nr, DIV_ROUND_UP(*offset + bytes, PAGE_SIZE));
+		for (k = 0; k < got; k++)
+			pages[k] = i->bvec->bv_page + (start >> PAGE_SHIFT) + k;
+	} else if (iov_iter_is_kvec(i)) {
+		p = i->kvec->iov_base + i->iov_offset;
+		*offset = offset_in_page(p);
+		got = min_t(size_t, nr, DIV_ROUND_UP(*offset + bytes, PAGE_SIZE));
+		p -= *offset;
+		for (k = 0; k < got; k++, p += PAGE_SIZE)
+			pages[k] = is_vmalloc_addr(p) ?
+				   vmalloc_to_page(p) : virt_to_page(p);
+	} else if (user_backed_iter(i)) {
+		address = (unsigned long)(iter_is_ubuf(i) ? i->ubuf :
+					  i->iov->iov_base) + i->iov_offset;
+		*offset = offset_in_page(address);
+		got = min_t(size_t, nr, DIV_ROUND_UP(*offset + bytes, PAGE_SIZE));
+		got = pin_user_pages_fast(address & PAGE_MASK, got,
+					  i->data_source ? 0 : FOLL_WRITE, pages);
+		if (got <= 0)
+			return got ?: -EFAULT;
+	} else {
+		return -EFAULT;
+	}
+	bytes = min(bytes, got * PAGE_SIZE - *offset);
+	iov_iter_advance(i, bytes);
+	return bytes;
+}
+#endif
 
 #endif

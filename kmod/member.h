@@ -13,6 +13,7 @@
 #include <linux/bio.h>
 #include <linux/completion.h>
 #include <linux/percpu_counter.h>
+#include <linux/percpu-refcount.h>
 #include <linux/workqueue.h>
 #include "kvc_layout.h"
 
@@ -33,63 +34,102 @@ enum kvc_health {
  * @discard: it takes discards
  * @dma_mask: memory of direct I/O must be aligned to @dma_mask + 1
  * @block_mask: logical block size - 1 (at most KVC_BLOCK_SIZE - 1)
- * @health: enum kvc_health; read without lock
- * @inflight: bios out
+ * @depth: with so many bios out the next one might wait for a free request
+ * @health: enum kvc_health; read without lock, changed by cmpxchg() and xchg()
+ * @inflight: reads and writes out
  * @last_done: jiffies at which one last ended (or the first went out)
  * @suspect_since: jiffies at which it became suspect
+ * @stuck: of @inflight, how many were out when a probe came back: that they
+ *	stay silent proves nothing about the member
+ * @probed: jiffies at which the last probe went out
+ * @probing: bit 0: a probe is out, and owns @probe_work
+ * @probe_work: sends the probe
  * @errors: failed bios
- * @read_bytes: read so far
- * @written_bytes: written so far
+ * @read_bytes: bytes asked of the device, padding and metadata included; to
+ *	be read by percpu_counter_sum()
+ * @written_bytes: likewise
  */
 struct kvc_member {
 	struct kvc_member_set *set;
 	u32 index;
-	char *path;
+	const char *path;
 	void *handle;
 	struct block_device *bdev;
 	bool volatile_cache;
 	bool discard;
 	unsigned int dma_mask;
 	unsigned int block_mask;
+	unsigned int depth;
 	int health;
-	atomic_t inflight;
-	unsigned long last_done;
 	unsigned long suspect_since;
-	atomic64_t errors;
 	struct percpu_counter read_bytes;
 	struct percpu_counter written_bytes;
+
+	/* Written by every bio: away from what every look-up reads. */
+	atomic_t inflight ____cacheline_aligned_in_smp;
+	unsigned int stuck;
+	unsigned long last_done;
+	atomic64_t errors;
+
+	unsigned long probed;
+	unsigned long probing;
+	struct work_struct probe_work;
 };
 
 /**
  * struct kvc_member_set - the members of one attachment
  * @nr: members; fixed once kvc_members_start() was called
  * @m: members, by index
+ * @dma_mask: the largest of the open members'
+ * @block_mask: the largest of the open members'
  * @abandoned: a simulated crash: no bio is submitted any more
+ * @watching: between kvc_members_start() and kvc_members_stop()
  * @lease_ok: asked before every write is submitted; false fails it with
  *	-ESTALE. Called with preemption disabled; may be NULL (before the join)
  * @lease_arg: its argument
  * @watch: looks after health every KVC_WATCH_MS
- * @wq: for release work and probes; unbound, may sleep
- * @users: bios and transfers out; kvc_members_stop() waits for 0
+ * @watched: jiffies at which it last did
+ * @wq: watch, release of transfers whose caller gave up, and probes; unbound
+ * @submit_wq: submission that might sleep for long; its own, since all of its
+ *	workers may hang in a device at once and the watch must not
+ * @probe_page: where probes read to; nobody looks at it
+ * @users: bios, transfers and metadata I/O out; kvc_members_stop() waits for 0
+ * @idle: completed when @users is 0
  * @suspect_ms: silence with I/O in flight that makes a member suspect
  * @fail_ms: time as suspect that makes it failed
  */
 struct kvc_member_set {
 	u32 nr;
 	struct kvc_member m[KVC_MAX_MEMBERS];
+	unsigned int dma_mask;
+	unsigned int block_mask;
 	bool abandoned;
+	bool watching;
 	bool (*lease_ok)(void *arg);
 	void *lease_arg;
 	struct delayed_work watch;
+	unsigned long watched;
 	struct workqueue_struct *wq;
-	atomic_t users;
-	wait_queue_head_t idle;
+	struct workqueue_struct *submit_wq;
+	struct page *probe_page;
+	struct percpu_ref users;
+	struct completion idle;
 	unsigned int suspect_ms;
 	unsigned int fail_ms;
 };
 
 #define KVC_WATCH_MS	50
+#define KVC_PROBE_MS	250
+#define KVC_SUSPECT_MS	500	/* defaults of the set's */
+#define KVC_FAIL_MS	30000
 
+/**
+ * kvc_members_init() - make an empty set
+ * @set: overwritten
+ * @nr: how many members the pool has; all are missing until opened
+ *
+ * Return: 0, -EINVAL, -ENOMEM. On 0, kvc_members_stop() undoes it.
+ */
 int kvc_members_init(struct kvc_member_set *set, u32 nr);
 
 /**
@@ -103,14 +143,17 @@ int kvc_members_init(struct kvc_member_set *set, u32 nr);
  * the holder's name, but nothing else can mount or format it.
  *
  * Return: 0, or a negative errno of the open; -EINVAL if its logical block is
- * larger than KVC_BLOCK_SIZE.
+ * larger than KVC_BLOCK_SIZE, or if it is zoned.
  */
 int kvc_member_open(struct kvc_member_set *set, u32 index, const char *path);
 
 /* Begin to watch health. */
 void kvc_members_start(struct kvc_member_set *set);
 
-/* Stop the watch, wait for all I/O to end, close all devices, free. */
+/*
+ * Stop the watch, wait for all I/O to end (as long as the devices take), close
+ * all devices, free. Nobody starts I/O any more.
+ */
 void kvc_members_stop(struct kvc_member_set *set);
 
 static inline int kvc_member_health(const struct kvc_member *m)
@@ -126,17 +169,42 @@ u64 kvc_member_blocks(const struct kvc_member *m);
  * @m: member
  * @bio: ready but for its device; end_io must call kvc_member_done() first
  *
- * Counts it, checks health of the set (abandoned), and, for writes, the lease
- * and submits with preemption... see protocol rule 2; a bio that may not go
- * out is ended with an error status.
+ * A bio of a missing member or an abandoned set, and a write without a lease,
+ * does not go out but is ended here with an error status.
+ *
+ * Protocol rule 2: the lease is looked at immediately before submit_bio(), and
+ * not under any lock that holds until the device has the command: submit_bio()
+ * may sleep for a free request. So a write may go out after its lease ended,
+ * by as long as that takes, and Q has to cover this time as it covers the
+ * initiator's retries.
+ *
+ * May sleep.
  */
 void kvc_member_submit(struct kvc_member *m, struct bio *bio);
 
 /* First thing in every end_io: counts, and feeds health. */
 void kvc_member_done(struct kvc_member *m, struct bio *bio);
 
-/* blk_status to errno as the uapi tells it: -EIO, or -ESTALE, -EAGAIN. */
+/**
+ * kvc_member_errno() - blk_status to errno as the uapi tells it
+ * @status: of a bio that ended
+ *
+ * Return: 0; -ESTALE for a write that had no lease, or whose reservation the
+ * target has taken away (which is how a fenced host learns of it); -EAGAIN if
+ * this host was short of something; else -EIO.
+ */
 int kvc_member_errno(blk_status_t status);
+
+/* Keep kvc_members_stop() waiting. */
+static inline void kvc_members_get(struct kvc_member_set *set)
+{
+	percpu_ref_get(&set->users);
+}
+
+static inline void kvc_members_put(struct kvc_member_set *set)
+{
+	percpu_ref_put(&set->users);
+}
 
 /**
  * struct kvc_meta_io - asynchronous metadata I/O of whole blocks
@@ -151,6 +219,7 @@ int kvc_member_errno(blk_status_t status);
  * @error: 0 or negative errno, valid in @done
  *
  * The structure and @buf belong to the I/O from submit until @done.
+ * kvc_meta_submit() may sleep.
  */
 #define KVC_META_MAX_BLOCKS	256
 struct kvc_meta_io {

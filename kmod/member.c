@@ -1,0 +1,573 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Members: the block devices of a pool, their health, and metadata I/O.
+ *
+ * Health is fed from two sides. Every bio that ends says whether the device
+ * answered, and the watch looks for members that have I/O out and say
+ * nothing. Either makes a live member suspect at once, which costs little: a
+ * probe follows immediately, and a device that answers it is live again.
+ *
+ *	live ----- path error, or silence -----> suspect
+ *	suspect -- for fail_ms ----------------> failed
+ *	suspect, failed -- probe answered -----> live
+ */
+
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/highmem.h>
+#include <linux/jiffies.h>
+#include <linux/preempt.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include "member.h"
+#include "compat.h"
+
+#define KVC_FAILFAST	(REQ_FAILFAST_DEV | REQ_FAILFAST_TRANSPORT | \
+			 REQ_FAILFAST_DRIVER)
+
+/* Bytes that a CPU may keep to itself before it takes the counter's lock. */
+#define KVC_COUNTER_BATCH	(16 << 20)
+
+/* Discards in pieces that a bio's 32-bit size can hold. */
+#define KVC_DISCARD_BLOCKS	(1U << (30 - KVC_BLOCK_SHIFT))
+
+#define KVC_BLOCK_SECTORS_SHIFT	(KVC_BLOCK_SHIFT - SECTOR_SHIFT)
+
+/* Who holds our block devices: the module, whichever attachment it is. */
+static char kvc_bdev_holder;
+
+static const char *kvc_health_name(int health)
+{
+	switch (health) {
+	case KVC_HEALTH_LIVE:
+		return "live";
+	case KVC_HEALTH_SUSPECT:
+		return "suspect";
+	default:
+		return "failed";
+	}
+}
+
+int kvc_member_errno(blk_status_t status)
+{
+	switch (status) {
+	case BLK_STS_OK:
+		return 0;
+	case BLK_STS_RESV_CONFLICT:
+		return -ESTALE;
+	case BLK_STS_AGAIN:
+	case BLK_STS_RESOURCE:
+		return -EAGAIN;
+	default:
+		return -EIO;
+	}
+}
+
+/* Does this status put the member itself, or the way to it, in doubt? */
+static bool kvc_status_accuses(blk_status_t status)
+{
+	switch (status) {
+	case BLK_STS_OK:
+	case BLK_STS_AGAIN:
+	case BLK_STS_RESOURCE:
+#ifdef BLK_STS_INVAL
+	case BLK_STS_INVAL:
+#endif
+		return false;
+	default:
+		return blk_path_error(status);
+	}
+}
+
+static void kvc_member_suspect(struct kvc_member *m, const char *why)
+{
+	struct kvc_member_set *set = m->set;
+
+	if (kvc_member_health(m) != KVC_HEALTH_LIVE)
+		return;
+	/* Before the state, which makes the watch read it. */
+	WRITE_ONCE(m->suspect_since, jiffies);
+	if (cmpxchg(&m->health, KVC_HEALTH_LIVE, KVC_HEALTH_SUSPECT) !=
+	    KVC_HEALTH_LIVE)
+		return;
+	pr_warn_ratelimited("%pg (member %u): suspect: %s\n", m->bdev, m->index,
+			    why);
+	/* Probe now, not at the watch's next turn. */
+	if (READ_ONCE(set->watching))
+		mod_delayed_work(set->wq, &set->watch, 0);
+}
+
+static void kvc_member_account(struct kvc_member *m, const struct bio *bio)
+{
+	struct percpu_counter *counter;
+
+	if (bio_op(bio) == REQ_OP_READ)
+		counter = &m->read_bytes;
+	else if (bio_op(bio) == REQ_OP_WRITE)
+		counter = &m->written_bytes;
+	else
+		return;
+	percpu_counter_add_batch(counter, bio->bi_iter.bi_size,
+				 KVC_COUNTER_BATCH);
+}
+
+void kvc_member_submit(struct kvc_member *m, struct bio *bio)
+{
+	struct kvc_member_set *set = m->set;
+	blk_status_t status = BLK_STS_OK;
+
+	kvc_members_get(set);
+	if (bio_op(bio) != REQ_OP_DISCARD) {
+		/*
+		 * Silence is counted from here if nothing is out. If something
+		 * is, its end counts, and will have written last_done itself.
+		 */
+		if (!atomic_read(&m->inflight))
+			WRITE_ONCE(m->last_done, jiffies);
+		atomic_inc_return(&m->inflight);	/* full barrier */
+	}
+	if (likely(m->bdev))
+		bio_set_dev(bio, m->bdev);
+	else
+		status = BLK_STS_OFFLINE;
+
+	preempt_disable();
+	if (READ_ONCE(set->abandoned))
+		status = BLK_STS_OFFLINE;
+	else if (op_is_write(bio_op(bio)) && set->lease_ok &&
+		 !set->lease_ok(set->lease_arg))
+		status = BLK_STS_RESV_CONFLICT;
+	preempt_enable();
+
+	if (unlikely(status != BLK_STS_OK)) {
+		/* No device: kvc_member_done() shall not blame the member. */
+		bio->bi_bdev = NULL;
+		bio->bi_status = status;
+		bio_endio(bio);
+		return;
+	}
+	kvc_member_account(m, bio);
+	submit_bio(bio);
+}
+
+void kvc_member_done(struct kvc_member *m, struct bio *bio)
+{
+	struct kvc_member_set *set = m->set;
+
+	if (likely(bio->bi_bdev)) {
+		if (bio_op(bio) != REQ_OP_DISCARD &&
+		    READ_ONCE(m->last_done) != jiffies)
+			WRITE_ONCE(m->last_done, jiffies);
+		if (unlikely(bio->bi_status)) {
+			if (bio->bi_status != BLK_STS_NOTSUPP)
+				atomic64_inc(&m->errors);
+			if (kvc_status_accuses(bio->bi_status))
+				kvc_member_suspect(m, "path error");
+		}
+	}
+	if (bio_op(bio) != REQ_OP_DISCARD) {
+		smp_mb__before_atomic();	/* last_done, then inflight */
+		atomic_dec(&m->inflight);
+	}
+	kvc_members_put(set);
+}
+
+/* --- probes and the watch --- */
+
+static void kvc_member_probed(struct bio *bio)
+{
+	struct kvc_member *m = bio->bi_private;
+	struct kvc_member_set *set = m->set;
+	const bool refused = !bio->bi_bdev;
+	const blk_status_t status = bio->bi_status;
+	int was;
+
+	kvc_member_done(m, bio);
+	/* An answer is an answer, even if block 0 can't be read. */
+	if (!refused && (!status || !kvc_status_accuses(status))) {
+		WRITE_ONCE(m->stuck, atomic_read(&m->inflight));
+		was = xchg(&m->health, KVC_HEALTH_LIVE);
+		if (was != KVC_HEALTH_LIVE)
+			pr_warn_ratelimited("%pg (member %u): live, was %s\n",
+					    m->bdev, m->index,
+					    kvc_health_name(was));
+	}
+	bio_put(bio);
+	clear_bit_unlock(0, &m->probing);
+	kvc_members_put(set);
+}
+
+/* A work of its own, since submit_bio() may hang as long as the device does. */
+static void kvc_member_probe(struct work_struct *work)
+{
+	struct kvc_member *m = container_of(work, struct kvc_member, probe_work);
+	struct bio *bio;
+
+	bio = bio_alloc(NULL, 1, REQ_OP_READ | REQ_SYNC | KVC_FAILFAST, GFP_NOIO);
+	__bio_add_page(bio, m->set->probe_page, KVC_BLOCK_SIZE, 0);
+	bio->bi_end_io = kvc_member_probed;
+	bio->bi_private = m;
+	kvc_member_submit(m, bio);
+}
+
+/* Has a member I/O out and said nothing for too long? */
+static bool kvc_member_silent(struct kvc_member *m, unsigned long now)
+{
+	const unsigned int inflight = atomic_read(&m->inflight);
+	const unsigned int stuck = READ_ONCE(m->stuck);
+
+	if (inflight <= stuck) {
+		if (inflight < stuck)
+			cmpxchg(&m->stuck, stuck, inflight);
+		return false;
+	}
+	smp_rmb();	/* inflight, then last_done: see kvc_member_submit() */
+	return time_after(now, READ_ONCE(m->last_done) +
+			  msecs_to_jiffies(m->set->suspect_ms));
+}
+
+static void kvc_member_watch(struct kvc_member *m, unsigned long now, bool late)
+{
+	if (!m->bdev)
+		return;
+
+	switch (kvc_member_health(m)) {
+	case KVC_HEALTH_LIVE:
+		if (!late && kvc_member_silent(m, now))
+			kvc_member_suspect(m, "no answer");
+		break;
+	case KVC_HEALTH_SUSPECT:
+		if (time_after(now, READ_ONCE(m->suspect_since) +
+			       msecs_to_jiffies(m->set->fail_ms)) &&
+		    cmpxchg(&m->health, KVC_HEALTH_SUSPECT,
+			    KVC_HEALTH_FAILED) == KVC_HEALTH_SUSPECT)
+			pr_warn_ratelimited("%pg (member %u): failed: suspect for %u ms\n",
+					    m->bdev, m->index, m->set->fail_ms);
+		break;
+	}
+
+	if (kvc_member_health(m) == KVC_HEALTH_LIVE ||
+	    time_before(now, m->probed + msecs_to_jiffies(KVC_PROBE_MS)) ||
+	    test_and_set_bit_lock(0, &m->probing))
+		return;
+	m->probed = now;
+	kvc_members_get(m->set);	/* until the probe has ended */
+	queue_work(m->set->wq, &m->probe_work);
+}
+
+static void kvc_members_watch(struct work_struct *work)
+{
+	struct kvc_member_set *set = container_of(to_delayed_work(work),
+						  struct kvc_member_set, watch);
+	const unsigned long now = jiffies;
+	/*
+	 * A watch that comes late found no CPU for a while, and completions
+	 * will have fared no better: give them one more turn.
+	 */
+	const bool late = time_after(now, set->watched +
+				     msecs_to_jiffies(4 * KVC_WATCH_MS));
+	u32 i;
+
+	set->watched = now;
+	for (i = 0; i < set->nr; i++)
+		kvc_member_watch(&set->m[i], now, late);
+	if (READ_ONCE(set->watching))
+		queue_delayed_work(set->wq, &set->watch,
+				   msecs_to_jiffies(KVC_WATCH_MS));
+}
+
+/* --- opening and closing --- */
+
+static void kvc_members_idle(struct percpu_ref *users)
+{
+	complete(&container_of(users, struct kvc_member_set, users)->idle);
+}
+
+/* Free what kvc_members_init() made; any part of it may be missing. */
+static void kvc_members_free(struct kvc_member_set *set)
+{
+	u32 i;
+
+	for (i = 0; i < set->nr; i++) {
+		percpu_counter_destroy(&set->m[i].read_bytes);
+		percpu_counter_destroy(&set->m[i].written_bytes);
+	}
+	percpu_ref_exit(&set->users);
+	if (set->probe_page)
+		__free_page(set->probe_page);
+	if (set->submit_wq)
+		destroy_workqueue(set->submit_wq);
+	if (set->wq)
+		destroy_workqueue(set->wq);
+}
+
+int kvc_members_init(struct kvc_member_set *set, u32 nr)
+{
+	u32 i;
+
+	if (!nr || nr > KVC_MAX_MEMBERS)
+		return -EINVAL;
+
+	memset(set, 0, sizeof(*set));
+	set->nr = nr;
+	set->suspect_ms = KVC_SUSPECT_MS;
+	set->fail_ms = KVC_FAIL_MS;
+	INIT_DELAYED_WORK(&set->watch, kvc_members_watch);
+	init_completion(&set->idle);
+
+	set->wq = alloc_workqueue("kvcache", WQ_UNBOUND, 0);
+	set->submit_wq = alloc_workqueue("kvcache_submit", WQ_UNBOUND, 0);
+	set->probe_page = alloc_page(GFP_KERNEL);
+	if (!set->wq || !set->submit_wq || !set->probe_page)
+		goto no_memory;
+	if (percpu_ref_init(&set->users, kvc_members_idle, 0, GFP_KERNEL))
+		goto no_memory;
+
+	for (i = 0; i < nr; i++) {
+		struct kvc_member *m = &set->m[i];
+
+		m->set = set;
+		m->index = i;
+		m->path = "";
+		m->health = KVC_HEALTH_FAILED;
+		INIT_WORK(&m->probe_work, kvc_member_probe);
+		if (percpu_counter_init(&m->read_bytes, 0, GFP_KERNEL) ||
+		    percpu_counter_init(&m->written_bytes, 0, GFP_KERNEL))
+			goto no_memory;
+	}
+	return 0;
+
+no_memory:
+	kvc_members_free(set);
+	return -ENOMEM;
+}
+
+int kvc_member_open(struct kvc_member_set *set, u32 index, const char *path)
+{
+	struct kvc_member *m = &set->m[index];
+	struct block_device *bdev;
+	const char *name;
+	void *handle;
+	int ret;
+
+	name = kstrdup(path, GFP_KERNEL);
+	if (!name)
+		return -ENOMEM;
+
+	handle = kvc_bdev_open(path, &kvc_bdev_holder, &bdev);
+	if (IS_ERR(handle)) {
+		ret = PTR_ERR(handle);
+		goto free_name;
+	}
+
+	ret = -EINVAL;
+	if (bdev_logical_block_size(bdev) > KVC_BLOCK_SIZE ||
+	    bdev_is_zoned(bdev))
+		goto close;
+
+	m->volatile_cache = bdev_write_cache(bdev);
+	m->discard = bdev_max_discard_sectors(bdev);
+	m->dma_mask = bdev_dma_alignment(bdev);
+	m->block_mask = bdev_logical_block_size(bdev) - 1;
+	/* Some requests are left to others, and for bios that are split. */
+	m->depth = max(bdev_get_queue(bdev)->nr_requests / 4 * 3, 1UL);
+	set->dma_mask = max(set->dma_mask, m->dma_mask);
+	set->block_mask = max(set->block_mask, m->block_mask);
+	m->path = name;
+	m->handle = handle;
+	m->bdev = bdev;
+	WRITE_ONCE(m->health, KVC_HEALTH_LIVE);
+	return 0;
+
+close:
+	kvc_bdev_close(handle);
+free_name:
+	kfree(name);
+	return ret;
+}
+
+u64 kvc_member_blocks(const struct kvc_member *m)
+{
+	return m->bdev ? bdev_nr_sectors(m->bdev) >> KVC_BLOCK_SECTORS_SHIFT : 0;
+}
+
+void kvc_members_start(struct kvc_member_set *set)
+{
+	set->watched = jiffies;
+	WRITE_ONCE(set->watching, true);
+	mod_delayed_work(set->wq, &set->watch, 0);
+}
+
+void kvc_members_stop(struct kvc_member_set *set)
+{
+	u32 i;
+
+	WRITE_ONCE(set->watching, false);
+	cancel_delayed_work_sync(&set->watch);
+	percpu_ref_kill(&set->users);
+	wait_for_completion(&set->idle);
+	/* A bio that failed meanwhile may have called the watch once more. */
+	cancel_delayed_work_sync(&set->watch);
+
+	for (i = 0; i < set->nr; i++) {
+		struct kvc_member *m = &set->m[i];
+
+		if (!m->handle)
+			continue;
+		kvc_bdev_close(m->handle);
+		kfree(m->path);
+	}
+	kvc_members_free(set);
+	memset(set, 0, sizeof(*set));
+}
+
+/* --- metadata --- */
+
+static void kvc_meta_end(struct kvc_meta_io *io, int error)
+{
+	struct kvc_member_set *set = io->m->set;
+
+	io->error = error;
+	io->done(io);
+	kvc_members_put(set);
+}
+
+static void kvc_meta_end_io(struct bio *bio)
+{
+	struct kvc_meta_io *io = bio->bi_private;
+	const blk_status_t status = bio->bi_status;
+
+	kvc_member_done(io->m, bio);
+	if (io->op == REQ_OP_READ && is_vmalloc_addr(io->buf))
+		invalidate_kernel_vmap_range(io->buf, io->nr << KVC_BLOCK_SHIFT);
+	bio_put(bio);
+	kvc_meta_end(io, kvc_member_errno(status));
+}
+
+void kvc_meta_submit(struct kvc_meta_io *io)
+{
+	const unsigned int bytes = io->nr << KVC_BLOCK_SHIFT;
+	const bool vmalloced = is_vmalloc_addr(io->buf);
+	blk_opf_t opf = io->op | REQ_META | REQ_SYNC | KVC_FAILFAST;
+	struct bio *bio;
+	unsigned int i;
+
+	kvc_members_get(io->m->set);
+	if (WARN_ON_ONCE(!io->nr || io->nr > KVC_META_MAX_BLOCKS ||
+			 offset_in_page(io->buf))) {
+		kvc_meta_end(io, -EINVAL);
+		return;
+	}
+
+	if (io->op == REQ_OP_WRITE) {
+		opf |= REQ_IDLE;
+		if (io->m->volatile_cache)
+			opf |= REQ_FUA;
+		if (vmalloced)
+			flush_kernel_vmap_range(io->buf, bytes);
+	}
+	/* From a mempool, one at a time: this can't fail. */
+	bio = bio_alloc(NULL, vmalloced ? DIV_ROUND_UP(bytes, PAGE_SIZE) : 1,
+			opf, GFP_NOIO);
+	bio->bi_iter.bi_sector = io->block << KVC_BLOCK_SECTORS_SHIFT;
+	bio->bi_end_io = kvc_meta_end_io;
+	bio->bi_private = io;
+	if (!vmalloced)
+		__bio_add_page(bio, virt_to_page(io->buf), bytes, 0);
+	else
+		for (i = 0; i < bytes; i += PAGE_SIZE)
+			__bio_add_page(bio, vmalloc_to_page(io->buf + i),
+				       min_t(unsigned int, PAGE_SIZE, bytes - i),
+				       0);
+	kvc_member_submit(io->m, bio);
+}
+
+/* Waits in turns that the hung task detector takes no offence at. */
+static void kvc_wait_io(struct completion *done)
+{
+	while (!wait_for_completion_io_timeout(done, 30 * HZ))
+		;
+}
+
+static void kvc_meta_wake(struct kvc_meta_io *io)
+{
+	complete(io->private);
+}
+
+static int kvc_meta_sync(struct kvc_member *m, enum req_op op, u64 block, u32 nr,
+			 void *buf)
+{
+	u32 n;
+
+	for (; nr; nr -= n, block += n, buf += (size_t)n << KVC_BLOCK_SHIFT) {
+		DECLARE_COMPLETION_ONSTACK(done);
+		struct kvc_meta_io io = {
+			.m = m,
+			.op = op,
+			.block = block,
+			.nr = n = min_t(u32, nr, KVC_META_MAX_BLOCKS),
+			.buf = buf,
+			.done = kvc_meta_wake,
+			.private = &done,
+		};
+
+		kvc_meta_submit(&io);
+		kvc_wait_io(&done);
+		if (io.error)
+			return io.error;
+	}
+	return 0;
+}
+
+int kvc_meta_read(struct kvc_member *m, u64 block, u32 nr, void *buf)
+{
+	return kvc_meta_sync(m, REQ_OP_READ, block, nr, buf);
+}
+
+int kvc_meta_write(struct kvc_member *m, u64 block, u32 nr, void *buf)
+{
+	return kvc_meta_sync(m, REQ_OP_WRITE, block, nr, buf);
+}
+
+struct kvc_discard {
+	struct kvc_member *m;
+	struct completion done;
+	blk_status_t status;
+};
+
+static void kvc_discard_end_io(struct bio *bio)
+{
+	struct kvc_discard *d = bio->bi_private;
+
+	kvc_member_done(d->m, bio);
+	d->status = bio->bi_status;
+	bio_put(bio);
+	complete(&d->done);
+}
+
+int kvc_member_discard(struct kvc_member *m, u64 block, u64 nr)
+{
+	struct kvc_discard d = { .m = m };
+	struct bio *bio;
+	u64 n;
+
+	if (!m->discard)
+		return 0;
+
+	for (; nr; nr -= n, block += n) {
+		n = min_t(u64, nr, KVC_DISCARD_BLOCKS);
+		bio = bio_alloc(NULL, 0, REQ_OP_DISCARD | KVC_FAILFAST, GFP_NOIO);
+		bio->bi_iter.bi_sector = block << KVC_BLOCK_SECTORS_SHIFT;
+		bio->bi_iter.bi_size = n << KVC_BLOCK_SHIFT;
+		bio->bi_end_io = kvc_discard_end_io;
+		bio->bi_private = &d;
+		init_completion(&d.done);
+		kvc_member_submit(m, bio);
+		kvc_wait_io(&d.done);
+		if (d.status == BLK_STS_NOTSUPP)
+			return 0;
+		if (d.status)
+			return kvc_member_errno(d.status);
+	}
+	return 0;
+}

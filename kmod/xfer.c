@@ -1,0 +1,918 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Extent I/O: moves one object between memory and its run in a segment.
+ *
+ * Three lists of bvecs describe a transfer:
+ *
+ *	mem	the caller's memory, for the bytes that it wants
+ *	bounce	kernel pages, for what can't go straight to the device
+ *	wire	what the device sees: all that is moved, in the object's order,
+ *		made of slices of the other two
+ *
+ * Mostly nothing is bounced, and wire is mem itself. Bios don't copy their
+ * slice of wire but point into it, as bios of io_uring's registered buffers
+ * do, so one list serves all. Where wire and mem name different memory for the
+ * same byte, that byte is copied: before a write is submitted, and by the
+ * waiter after a read.
+ *
+ * Everything is pinned, allocated and copied before the first bio goes out:
+ * a failure leaves nothing behind, and writes go out close to the look at the
+ * lease.
+ */
+
+#include <linux/bvec.h>
+#include <linux/highmem.h>
+#include <linux/kref.h>
+#include <linux/mm.h>
+#include <linux/rcuwait.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include "xfer.h"
+#include "kvc_cut.h"
+#include "compat.h"
+
+#define KVC_FAILFAST	(REQ_FAILFAST_DEV | REQ_FAILFAST_TRANSPORT | \
+			 REQ_FAILFAST_DRIVER)
+
+/* Pages pinned at a time: the list of them stands on the stack. */
+#define KVC_PIN_BATCH	64
+
+/* Bounce memory comes in pieces of at most this: a stripe unit. */
+#define KVC_BOUNCE_ORDER	(KVC_UNIT_SHIFT - PAGE_SHIFT)
+
+/* A transfer with more gaps than this may need as many requests: not here. */
+#define KVC_MAX_GAPS	32
+
+/* Room without a further allocation: 1 MiB of huge pages over four members. */
+#define KVC_INLINE_VECS		8
+#define KVC_INLINE_PARTS	4
+
+/**
+ * struct kvc_vecs - a list of bvecs that grows
+ * @v: bvecs, in inline room or kvmalloc()ed
+ * @nr: how many are there
+ * @room: how many fit
+ */
+struct kvc_vecs {
+	struct bio_vec *v;
+	u32 nr;
+	u32 room;
+};
+
+/**
+ * struct kvc_cursor - a place in a list of bvecs
+ * @i: bvec
+ * @off: bytes of it that are behind
+ */
+struct kvc_cursor {
+	u32 i;
+	u32 off;
+};
+
+/**
+ * struct kvc_part - what one bio moves
+ * @x: the transfer that it belongs to
+ * @m: member
+ * @end: offset in the object at which it ends
+ * @done: it has; x->error is set if it failed
+ * @bio: bio
+ */
+struct kvc_part {
+	struct kvc_xfer *x;
+	struct kvc_member *m;
+	u64 end;
+	bool done;
+	struct bio bio;
+};
+
+/**
+ * struct kvc_xfer - one transfer
+ * @ref: the caller, the bios together, and the submitting work hold one each
+ * @pending: parts that have not ended
+ * @error: the first error of a part
+ * @gave_up: the caller did: what is not submitted yet need not be
+ * @waiter: who sleeps in kvc_xfer_wait()
+ * @set: members
+ * @write: memory to media
+ * @crc: a CRC is wanted
+ * @pinned: @mem is user memory
+ * @state: value of the CRC up to @at
+ * @bytes: length of the object
+ * @from: where in the object the caller's memory starts
+ * @want: how many bytes it is for
+ * @lo: where in the object the wire starts
+ * @hi: where it ends
+ * @at: end of what has been summed up and copied; only for the waiter
+ * @wire_at: @at in @wire
+ * @mem_at: likewise in @mem, or its start or end if @at is outside of it
+ * @mem: the caller's memory
+ * @bounce: bounce pages; each a compound page of its own
+ * @wire: what the device sees; the very list of @mem if nothing is bounced
+ * @vmap: ITER_KVEC of vmalloc memory: its address, for cache maintenance
+ * @nr_parts: parts
+ * @nr_submitted: of them, those submitted; for who submits
+ * @nr_gaps: places where the block layer may have to split a bio
+ * @parts: parts, in inline room or kvmalloc()ed
+ * @release: see struct kvc_xfer_desc
+ * @release_arg: its argument
+ * @work: submits what is left, or drops the last reference
+ * @inline_mem: first room of @mem; what stands before it is zeroed, no more
+ * @inline_wire: first room of @wire
+ * @inline_bounce: first room of @bounce
+ *
+ * Room for KVC_INLINE_PARTS parts follows.
+ */
+struct kvc_xfer {
+	struct kref ref;
+	atomic_t pending;
+	int error;
+	bool gave_up;
+	struct rcuwait waiter;
+	struct kvc_member_set *set;
+	bool write;
+	bool crc;
+	bool pinned;
+	u32 state;
+	u64 bytes;
+	u64 from;
+	u64 want;
+	u64 lo;
+	u64 hi;
+	u64 at;
+	struct kvc_cursor wire_at;
+	struct kvc_cursor mem_at;
+	struct kvc_vecs mem;
+	struct kvc_vecs bounce;
+	struct kvc_vecs wire;
+	void *vmap;
+	u32 nr_parts;
+	u32 nr_submitted;
+	u32 nr_gaps;
+	struct kvc_part *parts;
+	void (*release)(void *arg);
+	void *release_arg;
+	struct work_struct work;
+
+	struct bio_vec inline_mem[KVC_INLINE_VECS];
+	struct bio_vec inline_wire[KVC_INLINE_VECS];
+	struct bio_vec inline_bounce[1];
+};
+
+/*
+ * No mempool behind it: a transfer that can't be had fails with -ENOMEM, and
+ * no memory is ever reclaimed through one.
+ */
+static struct kmem_cache *kvc_xfer_cache;
+
+static struct kvc_part *kvc_inline_parts(struct kvc_xfer *x)
+{
+	return (struct kvc_part *)(x + 1);
+}
+
+/* --- lists of bvecs --- */
+
+static void kvc_vecs_init(struct kvc_vecs *l, struct bio_vec *room, u32 nr)
+{
+	l->v = room;
+	l->nr = 0;
+	l->room = nr;
+}
+
+static void kvc_vecs_free(struct kvc_vecs *l, const struct bio_vec *room)
+{
+	if (l->v != room)
+		kvfree(l->v);
+}
+
+/* Doubles, since how many are needed is known only when pages are. */
+static int kvc_vecs_grow(struct kvc_vecs *l, const struct bio_vec *room)
+{
+	const u32 more = max(4 * l->room, 64U);
+	struct bio_vec *v;
+
+	v = kvmalloc_array(more, sizeof(*v), GFP_KERNEL_ACCOUNT);
+	if (!v)
+		return -ENOMEM;
+	memcpy(v, l->v, l->nr * sizeof(*v));
+	kvc_vecs_free(l, room);
+	l->v = v;
+	l->room = more;
+	return 0;
+}
+
+/* Does a piece of memory continue a bvec without a break in physical memory? */
+static bool kvc_vec_continues(const struct bio_vec *v, const struct page *page,
+			      u32 off, u32 len)
+{
+	const u32 end = v->bv_offset + v->bv_len;
+	const u32 n = end >> PAGE_SHIFT;
+
+	if (off != offset_in_page(end) || v->bv_len + len < len ||
+	    end + len < len)
+		return false;
+	if (n && (is_zone_device_page(page) || is_zone_device_page(v->bv_page)))
+		return false;
+	return page == v->bv_page + n &&
+	       page_to_pfn(page) == page_to_pfn(v->bv_page) + n;
+}
+
+/*
+ * Append memory, @off < PAGE_SIZE. Return: 0 if it was appended, 1 if it only
+ * made the last bvec longer, -ENOMEM.
+ */
+static int kvc_vecs_add(struct kvc_vecs *l, const struct bio_vec *room,
+			struct page *page, u32 off, u32 len)
+{
+	int ret;
+
+	if (l->nr && kvc_vec_continues(&l->v[l->nr - 1], page, off, len)) {
+		l->v[l->nr - 1].bv_len += len;
+		return 1;
+	}
+	if (l->nr == l->room) {
+		ret = kvc_vecs_grow(l, room);
+		if (ret)
+			return ret;
+	}
+	l->v[l->nr++] = (struct bio_vec){
+		.bv_page = page,
+		.bv_offset = off,
+		.bv_len = len,
+	};
+	return 0;
+}
+
+/* Move on by @n bytes, which do not reach beyond the cursor's bvec. */
+static void kvc_cursor_step(struct kvc_cursor *c, const struct kvc_vecs *l, u32 n)
+{
+	c->off += n;
+	if (c->off == l->v[c->i].bv_len) {
+		c->i++;
+		c->off = 0;
+	}
+}
+
+/* --- memory --- */
+
+static void kvc_xfer_unpin(struct kvc_xfer *x)
+{
+	u32 i;
+
+	if (!x->pinned)
+		return;
+	for (i = 0; i < x->mem.nr; i++) {
+		const struct bio_vec *v = &x->mem.v[i];
+
+		unpin_user_page_range_dirty_lock(v->bv_page,
+				DIV_ROUND_UP(v->bv_offset + v->bv_len, PAGE_SIZE),
+				!x->write);
+	}
+}
+
+/*
+ * List, and pin, the memory that @iter names. Each bvec holds one pin of each
+ * page that it touches.
+ */
+static int kvc_xfer_pin(struct kvc_xfer *x, struct iov_iter *iter)
+{
+	struct page *pages[KVC_PIN_BATCH];
+	u64 left = x->want;
+	size_t off = 0;
+	ssize_t got;
+	u32 len, i;
+	int ret;
+
+	x->pinned = user_backed_iter(iter);
+	for (; left; left -= got) {
+		got = kvc_iter_extract(iter, pages, left, ARRAY_SIZE(pages), &off);
+		if (unlikely(got <= 0))
+			return got ?: -EFAULT;
+		for (i = 0, len = 0; len < got; i++, off = 0) {
+			const u32 n = min_t(size_t, PAGE_SIZE - off, got - len);
+
+			ret = kvc_vecs_add(&x->mem, x->inline_mem, pages[i], off, n);
+			if (unlikely(ret < 0))
+				goto unpin_rest;
+			/* In the middle of a page: that one is pinned already. */
+			if (ret && off && x->pinned)
+				unpin_user_page(pages[i]);
+			len += n;
+		}
+	}
+	return 0;
+
+unpin_rest:
+	/* What is not in the list, kvc_xfer_unpin() can't see. */
+	if (x->pinned)
+		unpin_user_pages(&pages[i], DIV_ROUND_UP(off + got - len, PAGE_SIZE));
+	return ret;
+}
+
+/* Kernel pages for the next @bytes of wire; all of them are needed. */
+static int kvc_xfer_bounce(struct kvc_xfer *x, u64 bytes, struct kvc_cursor *c)
+{
+	unsigned int order;
+	struct page *page;
+	u32 n, off;
+	int ret;
+
+	while (bytes) {
+		if (c->i == x->bounce.nr) {
+			order = min_t(unsigned int, KVC_BOUNCE_ORDER,
+				      get_order(min_t(u64, bytes, SZ_1G)));
+			/* Rather many small ones than half of it for nothing. */
+			if (order && bytes < PAGE_SIZE << order)
+				order--;
+			do {
+				page = alloc_pages(GFP_KERNEL_ACCOUNT |
+						   __GFP_NOWARN | __GFP_COMP |
+						   (order ? __GFP_NORETRY : 0),
+						   order);
+			} while (!page && order--);
+			if (!page)
+				return -ENOMEM;
+			if (x->bounce.nr == x->bounce.room &&
+			    kvc_vecs_grow(&x->bounce, x->inline_bounce)) {
+				put_page(page);
+				return -ENOMEM;
+			}
+			x->bounce.v[x->bounce.nr++] = (struct bio_vec){
+				.bv_page = page,
+				.bv_len = PAGE_SIZE << order,
+			};
+		}
+		n = min_t(u64, bytes, x->bounce.v[c->i].bv_len - c->off);
+		off = x->bounce.v[c->i].bv_offset + c->off;
+		ret = kvc_vecs_add(&x->wire, x->inline_wire,
+				   x->bounce.v[c->i].bv_page + (off >> PAGE_SHIFT),
+				   offset_in_page(off), n);
+		if (ret < 0)
+			return ret;
+		kvc_cursor_step(c, &x->bounce, n);
+		bytes -= n;
+	}
+	return 0;
+}
+
+/* The next @bytes of mem go on the wire as they are. */
+static int kvc_xfer_direct(struct kvc_xfer *x, u64 bytes, struct kvc_cursor *c)
+{
+	int ret;
+
+	while (bytes) {
+		const struct bio_vec *v = &x->mem.v[c->i];
+		const u32 n = min_t(u64, bytes, v->bv_len - c->off);
+		const u32 off = v->bv_offset + c->off;
+
+		ret = kvc_vecs_add(&x->wire, x->inline_wire,
+				   v->bv_page + (off >> PAGE_SHIFT),
+				   offset_in_page(off), n);
+		if (ret < 0)
+			return ret;
+		kvc_cursor_step(c, &x->mem, n);
+		bytes -= n;
+	}
+	return 0;
+}
+
+static void kvc_cursor_skip(struct kvc_cursor *c, const struct kvc_vecs *l,
+			    u64 bytes)
+{
+	while (bytes) {
+		const u32 n = min_t(u64, bytes, l->v[c->i].bv_len - c->off);
+
+		kvc_cursor_step(c, l, n);
+		bytes -= n;
+	}
+}
+
+/* Progress of kvc_xfer_wire(). */
+struct kvc_wiring {
+	u64 at;
+	struct kvc_cursor mem;
+	struct kvc_cursor bounce;
+};
+
+static int kvc_xfer_piece(struct kvc_xfer *x, struct kvc_wiring *w,
+			  const struct kvc_piece *p)
+{
+	const u64 start = max(w->at, x->from);
+	const u64 end = min(p->end, x->from + x->want);
+	int ret;
+
+	if (!p->bounce) {
+		ret = kvc_xfer_direct(x, p->end - w->at, &w->mem);
+	} else {
+		ret = kvc_xfer_bounce(x, p->end - w->at, &w->bounce);
+		if (!ret && start < end)
+			kvc_cursor_skip(&w->mem, &x->mem, end - start);
+	}
+	w->at = p->end;
+	return ret;
+}
+
+/* Make the wire of mem and bounce pages. */
+static int kvc_xfer_wire(struct kvc_xfer *x, struct kvc_cut *cut)
+{
+	struct kvc_wiring w = { .at = cut->lo };
+	struct kvc_cut probe = *cut;
+	struct kvc_piece piece[3];
+	unsigned int n, k;
+	bool bounce = false;
+	u32 i;
+	int ret;
+
+	for (i = 0; i <= x->mem.nr && !bounce; i++) {
+		n = i == x->mem.nr ? kvc_cut_end(&probe, piece) :
+		    kvc_cut_add(&probe, x->mem.v[i].bv_offset,
+				x->mem.v[i].bv_len, piece);
+		for (k = 0; k < n; k++)
+			bounce |= piece[k].bounce;
+	}
+	if (!bounce) {
+		x->wire = x->mem;
+		return 0;
+	}
+
+	for (i = 0; i <= x->mem.nr; i++) {
+		n = i == x->mem.nr ? kvc_cut_end(cut, piece) :
+		    kvc_cut_add(cut, x->mem.v[i].bv_offset, x->mem.v[i].bv_len,
+				piece);
+		for (k = 0; k < n; k++) {
+			ret = kvc_xfer_piece(x, &w, &piece[k]);
+			if (ret)
+				return ret;
+		}
+	}
+	return 0;
+}
+
+static bool kvc_xfer_bounces(const struct kvc_xfer *x)
+{
+	return x->wire.v != x->mem.v;
+}
+
+/* The page that byte @off of a bvec is in; @off becomes the offset in it. */
+static struct page *kvc_vec_page(const struct bio_vec *v, u32 *off)
+{
+	const u32 at = v->bv_offset + *off;
+
+	*off = offset_in_page(at);
+	return v->bv_page + (at >> PAGE_SHIFT);
+}
+
+/*
+ * Go over the wire from x->at to @end, page by page: sum it up if @sum, and
+ * copy what is bounced if @copy: to the wire on a write, with zeroes for what
+ * the caller has no memory for, and to the caller's memory on a read.
+ */
+static void kvc_xfer_walk(struct kvc_xfer *x, u64 end, bool sum, bool copy)
+{
+	const u64 mem_end = x->from + x->want;
+
+	copy &= kvc_xfer_bounces(x);
+	while (x->at < end) {
+		const struct bio_vec *v = &x->wire.v[x->wire_at.i];
+		const bool inside = x->at >= x->from && x->at < mem_end;
+		u32 off = x->wire_at.off, mem_off = x->mem_at.off;
+		struct page *page = kvc_vec_page(v, &off), *mem_page = NULL;
+		u32 n = min_t(u64, end - x->at, min_t(u32, PAGE_SIZE - off,
+						       v->bv_len - x->wire_at.off));
+		char *p, *q;
+
+		/* Not over the edges of what the caller has memory for. */
+		if (x->at < x->from)
+			n = min_t(u64, n, x->from - x->at);
+		else if (inside)
+			n = min_t(u64, n, mem_end - x->at);
+		if (copy && inside) {
+			v = &x->mem.v[x->mem_at.i];
+			mem_page = kvc_vec_page(v, &mem_off);
+			n = min3(n, (u32)PAGE_SIZE - mem_off,
+				 v->bv_len - x->mem_at.off);
+		}
+
+		p = kmap_local_page(page);
+		if (sum && x->at < x->bytes)
+			x->state = crc32c(x->state, p + off,
+					  min_t(u64, n, x->bytes - x->at));
+		if (mem_page && (mem_page != page || mem_off != off)) {
+			q = kmap_local_page(mem_page);
+			if (x->write) {
+				memcpy(p + off, q + mem_off, n);
+			} else {
+				memcpy(q + mem_off, p + off, n);
+				flush_dcache_page(mem_page);
+			}
+			kunmap_local(q);
+		} else if (copy && x->write && !inside) {
+			memset(p + off, 0, n);
+		}
+		kunmap_local(p);
+
+		kvc_cursor_step(&x->wire_at, &x->wire, n);
+		if (mem_page)
+			kvc_cursor_step(&x->mem_at, &x->mem, n);
+		x->at += n;
+		cond_resched();
+	}
+}
+
+/* Back to the start. */
+static void kvc_xfer_rewind(struct kvc_xfer *x)
+{
+	x->at = x->lo;
+	x->wire_at = (struct kvc_cursor){};
+	x->mem_at = (struct kvc_cursor){};
+}
+
+/* --- life and death --- */
+
+static void kvc_xfer_free(struct kvc_xfer *x)
+{
+	u32 i;
+
+	for (i = 0; i < x->nr_parts; i++)
+		bio_uninit(&x->parts[i].bio);
+	if (x->parts != kvc_inline_parts(x))
+		kvfree(x->parts);
+	kvc_xfer_unpin(x);
+	for (i = 0; i < x->bounce.nr; i++)
+		put_page(x->bounce.v[i].bv_page);
+	if (kvc_xfer_bounces(x))
+		kvc_vecs_free(&x->wire, x->inline_wire);
+	kvc_vecs_free(&x->bounce, x->inline_bounce);
+	kvc_vecs_free(&x->mem, x->inline_mem);
+	kmem_cache_free(kvc_xfer_cache, x);
+}
+
+static void kvc_xfer_last(struct kref *ref)
+{
+	struct kvc_xfer *x = container_of(ref, struct kvc_xfer, ref);
+	struct kvc_member_set *set = x->set;
+
+	if (x->release)
+		x->release(x->release_arg);
+	kvc_xfer_free(x);
+	kvc_members_put(set);
+}
+
+static void kvc_part_end(struct kvc_part *p, int error)
+{
+	struct kvc_xfer *x = p->x;
+	bool last;
+
+	if (error)
+		cmpxchg(&x->error, 0, error);
+	smp_store_release(&p->done, true);	/* pairs with kvc_part_done() */
+	last = atomic_dec_and_test(&x->pending);
+	/* Only a summing reader follows the parts one by one. */
+	if (last || (x->crc && !x->write))
+		rcuwait_wake_up(&x->waiter);
+	/*
+	 * The bios' reference. If it is the very last one, the caller gave up;
+	 * unpinning may sleep, so a work takes the reference over.
+	 */
+	if (last && !refcount_dec_not_one(&x->ref.refcount))
+		queue_work(x->set->wq, &x->work);
+}
+
+static void kvc_part_end_io(struct bio *bio)
+{
+	struct kvc_part *p = container_of(bio, struct kvc_part, bio);
+
+	kvc_member_done(p->m, bio);
+	kvc_part_end(p, kvc_member_errno(bio->bi_status));
+}
+
+static bool kvc_part_done(const struct kvc_part *p)
+{
+	return smp_load_acquire(&p->done);	/* pairs with kvc_part_end() */
+}
+
+/* --- cutting into bios, and sending them --- */
+
+/*
+ * Make one bio for each run of the wire that is contiguous on a member, but
+ * none with more bvecs than others would give it. Counts parts and gaps; fills
+ * in parts only as far as there is @room.
+ */
+static int kvc_xfer_carve(struct kvc_xfer *x, const struct kvc_xfer_desc *d,
+			  u32 room)
+{
+	const blk_opf_t opf = (d->write ? REQ_OP_WRITE | REQ_SYNC | REQ_IDLE :
+			       REQ_OP_READ) | KVC_FAILFAST;
+	struct kvc_cursor c = {};
+	u64 at = x->lo;
+
+	x->nr_parts = 0;
+	x->nr_gaps = 0;
+	while (at < x->hi) {
+		const u32 skip = at & (KVC_BLOCK_SIZE - 1);
+		u64 run = round_up(x->hi, KVC_BLOCK_SIZE) - (at - skip);
+		struct kvc_cursor start = c;
+		struct kvc_place place;
+		struct kvc_part *p;
+		u32 len = 0, over;
+
+		place = kvc_place_data(d->g, d->segment, d->offset + at - skip,
+				       &run);
+		if (WARN_ON_ONCE(place.member >= x->set->nr || run <= skip))
+			return -EINVAL;
+		run = min3(run - skip, x->hi - at, (u64)SZ_1G);
+
+		while (len < run && c.i - start.i < BIO_MAX_VECS) {
+			const struct bio_vec *v = &x->wire.v[c.i];
+			u32 n = min_t(u64, run - len, v->bv_len - c.off);
+
+			if (len && !c.off && ((v->bv_offset | (v[-1].bv_offset +
+			    v[-1].bv_len)) & (KVC_CUT_PAGE - 1)))
+				x->nr_gaps++;
+			kvc_cursor_step(&c, &x->wire, n);
+			len += n;
+		}
+		/* Too many bvecs: end with a block, most likely inside a bvec. */
+		if (len < run) {
+			over = (at + len) & (KVC_BLOCK_SIZE - 1);
+			if (WARN_ON_ONCE(over >= len))
+				return -EINVAL;
+			len -= over;
+			c = start;
+			kvc_cursor_skip(&c, &x->wire, len);
+		}
+
+		if (x->nr_parts < room) {
+			p = &x->parts[x->nr_parts];
+			p->x = x;
+			p->m = &x->set->m[place.member];
+			p->end = at + len;
+			p->done = false;
+			bio_init(&p->bio, NULL, NULL, 0, opf);
+			if (d->write && p->m->volatile_cache)
+				p->bio.bi_opf |= REQ_FUA;
+			p->bio.bi_end_io = kvc_part_end_io;
+			p->bio.bi_iter.bi_sector = (place.block <<
+				(KVC_BLOCK_SHIFT - SECTOR_SHIFT)) +
+				(skip >> SECTOR_SHIFT);
+			/* As bio_iov_bvec_set() does: the list is not the bio's. */
+			p->bio.bi_io_vec = x->wire.v + start.i;
+			p->bio.bi_vcnt = c.i - start.i + !!c.off;
+			bio_set_flag(&p->bio, BIO_CLONED);
+			p->bio.bi_iter.bi_size = start.off + len;
+			bvec_iter_advance(p->bio.bi_io_vec, &p->bio.bi_iter,
+					  start.off);
+		}
+		x->nr_parts++;
+		at += len;
+	}
+	return 0;
+}
+
+static int kvc_xfer_parts(struct kvc_xfer *x, const struct kvc_xfer_desc *d)
+{
+	u32 nr;
+	int ret;
+
+	x->parts = kvc_inline_parts(x);
+	ret = kvc_xfer_carve(x, d, KVC_INLINE_PARTS);
+	if (ret)
+		goto none;
+	if (x->nr_parts <= KVC_INLINE_PARTS)
+		return 0;
+
+	nr = x->nr_parts;
+	x->parts = kvmalloc_array(nr, sizeof(*x->parts), GFP_KERNEL_ACCOUNT);
+	if (!x->parts) {
+		x->parts = kvc_inline_parts(x);
+		ret = -ENOMEM;
+		goto none;
+	}
+	return kvc_xfer_carve(x, d, nr);
+
+none:
+	x->nr_parts = 0;
+	return ret;
+}
+
+/*
+ * Submit what has not been. With so much out that submit_bio() might have to
+ * wait for the device, the caller, who has a deadline, leaves the rest to a
+ * work, which hasn't.
+ */
+static void kvc_xfer_submit(struct kvc_xfer *x, bool is_work)
+{
+	struct blk_plug plug;
+
+	if (x->nr_parts > 1)
+		blk_start_plug(&plug);
+	while (x->nr_submitted < x->nr_parts) {
+		struct kvc_part *p = &x->parts[x->nr_submitted];
+
+		if (!is_work && (x->nr_gaps > KVC_MAX_GAPS ||
+				 atomic_read(&p->m->inflight) >= p->m->depth)) {
+			kref_get(&x->ref);
+			queue_work(x->set->submit_wq, &x->work);
+			break;
+		}
+		x->nr_submitted++;
+		if (unlikely(READ_ONCE(x->gave_up)))
+			kvc_part_end(p, -ETIMEDOUT);
+		else
+			kvc_member_submit(p->m, &p->bio);
+	}
+	if (x->nr_parts > 1)
+		blk_finish_plug(&plug);
+}
+
+static void kvc_xfer_work(struct work_struct *work)
+{
+	struct kvc_xfer *x = container_of(work, struct kvc_xfer, work);
+
+	kvc_xfer_submit(x, true);
+	kref_put(&x->ref, kvc_xfer_last);
+}
+
+static bool kvc_xfer_sane(const struct kvc_xfer_desc *d)
+{
+	if (!d->bytes || d->bytes > kvc_segment_bytes(d->g) ||
+	    d->offset & (KVC_BLOCK_SIZE - 1) ||
+	    d->offset > kvc_segment_bytes(d->g) -
+			round_up(d->bytes, KVC_BLOCK_SIZE))
+		return false;
+	if (!d->want || d->want > d->bytes || d->from > d->bytes - d->want ||
+	    (d->write && d->want != d->bytes))
+		return false;
+	return iov_iter_count(d->iter) >= d->want &&
+	       iov_iter_rw(d->iter) == (d->write ? WRITE : READ);
+}
+
+struct kvc_xfer *kvc_xfer_start(const struct kvc_xfer_desc *d)
+{
+	struct kvc_xfer *x;
+	struct kvc_cut cut;
+	int ret;
+
+	if (!kvc_xfer_sane(d))
+		return ERR_PTR(-EINVAL);
+
+	x = kmem_cache_alloc(kvc_xfer_cache, GFP_KERNEL);
+	if (!x)
+		return ERR_PTR(-ENOMEM);
+	memset(x, 0, offsetof(struct kvc_xfer, inline_mem));
+	kref_init(&x->ref);
+	rcuwait_init(&x->waiter);
+	x->set = d->set;
+	x->write = d->write;
+	x->crc = d->crc;
+	x->state = d->crc_seed;
+	x->bytes = d->bytes;
+	x->from = d->from;
+	x->want = d->want;
+	x->parts = kvc_inline_parts(x);
+	x->release = d->release;
+	x->release_arg = d->release_arg;
+	INIT_WORK(&x->work, kvc_xfer_work);
+	kvc_vecs_init(&x->mem, x->inline_mem, KVC_INLINE_VECS);
+	kvc_vecs_init(&x->wire, x->inline_wire, KVC_INLINE_VECS);
+	kvc_vecs_init(&x->bounce, x->inline_bounce, ARRAY_SIZE(x->inline_bounce));
+
+	if (iov_iter_is_kvec(d->iter) &&
+	    is_vmalloc_addr(d->iter->kvec->iov_base)) {
+		x->vmap = d->iter->kvec->iov_base + d->iter->iov_offset;
+		ret = -EINVAL;
+		if (iov_iter_single_seg_count(d->iter) < d->want)
+			goto free;
+		if (d->write)
+			flush_kernel_vmap_range(x->vmap, d->want);
+	}
+
+	ret = kvc_xfer_pin(x, d->iter);
+	if (ret)
+		goto free;
+
+	kvc_cut_begin(&cut, d->bytes, d->from, d->want, d->write, d->crc,
+		      d->set->block_mask, d->set->dma_mask);
+	x->lo = cut.lo;
+	x->hi = cut.hi;
+	ret = kvc_xfer_wire(x, &cut);
+	if (ret)
+		goto free;
+	ret = kvc_xfer_parts(x, d);
+	if (ret)
+		goto free;
+
+	kvc_xfer_rewind(x);
+	if (x->write && kvc_xfer_bounces(x)) {
+		kvc_xfer_walk(x, x->hi, false, true);
+		kvc_xfer_rewind(x);
+	}
+
+	atomic_set(&x->pending, x->nr_parts);
+	kref_get(&x->ref);		/* the bios' */
+	kvc_members_get(x->set);
+	kvc_xfer_submit(x, false);
+	return x;
+
+free:
+	kvc_xfer_free(x);
+	return ERR_PTR(ret);
+}
+
+/* --- waiting --- */
+
+/* Wait for a part, or with @p NULL for all. */
+static int kvc_xfer_await(struct kvc_xfer *x, const struct kvc_part *p,
+			  unsigned long deadline)
+{
+	int ret = 0;
+
+	for (;;) {
+		const unsigned long now = jiffies;
+
+		set_current_state(TASK_KILLABLE);
+		if (p ? kvc_part_done(p) : !atomic_read_acquire(&x->pending))
+			break;
+		if (fatal_signal_pending(current)) {
+			ret = -EINTR;
+			break;
+		}
+		if (time_after_eq(now, deadline)) {
+			ret = -ETIMEDOUT;
+			break;
+		}
+		io_schedule_timeout(deadline - now);
+	}
+	__set_current_state(TASK_RUNNING);
+	return ret;
+}
+
+static int kvc_xfer_wait_parts(struct kvc_xfer *x, unsigned long deadline)
+{
+	const bool look = x->crc || kvc_xfer_bounces(x);
+	u32 i;
+	int ret;
+
+	if (x->write) {
+		if (x->crc)
+			kvc_xfer_walk(x, x->bytes, true, false);
+	} else if (look) {
+		for (i = 0; i < x->nr_parts; i++) {
+			const struct kvc_part *p = &x->parts[i];
+
+			ret = kvc_xfer_await(x, x->crc ? p : NULL, deadline);
+			if (ret)
+				return ret;
+			if (READ_ONCE(x->error))
+				break;
+			if (x->vmap)
+				invalidate_kernel_vmap_range(x->vmap, x->want);
+			kvc_xfer_walk(x, p->end, x->crc, true);
+		}
+	}
+	return kvc_xfer_await(x, NULL, deadline);
+}
+
+int kvc_xfer_wait(struct kvc_xfer *x, unsigned long deadline, u32 *crc)
+{
+	int ret;
+
+	prepare_to_rcuwait(&x->waiter);
+	ret = kvc_xfer_wait_parts(x, deadline);
+	finish_rcuwait(&x->waiter);
+
+	if (ret) {
+		WRITE_ONCE(x->gave_up, true);
+		return ret;
+	}
+	if (x->error)
+		return x->error;
+	if (x->vmap && !x->write)
+		invalidate_kernel_vmap_range(x->vmap, x->want);
+	if (x->crc && crc)
+		*crc = x->state;
+	return 0;
+}
+
+bool kvc_xfer_busy(struct kvc_xfer *x)
+{
+	return atomic_read_acquire(&x->pending);
+}
+
+void kvc_xfer_put(struct kvc_xfer *x)
+{
+	WRITE_ONCE(x->gave_up, true);
+	kref_put(&x->ref, kvc_xfer_last);
+}
+
+int kvc_xfer_init(void)
+{
+	kvc_xfer_cache = kmem_cache_create("kvc_xfer", sizeof(struct kvc_xfer) +
+			KVC_INLINE_PARTS * sizeof(struct kvc_part),
+			__alignof__(struct kvc_part), SLAB_HWCACHE_ALIGN, NULL);
+	return kvc_xfer_cache ? 0 : -ENOMEM;
+}
+
+void kvc_xfer_exit(void)
+{
+	kmem_cache_destroy(kvc_xfer_cache);
+}
