@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: MIT
+/* put, get, exists, delete: batches, and batches of one. */
+#include <errno.h>
+#include <stdbool.h>
+#include <time.h>
+
+#include "internal.h"
+
+/*
+ * An array of struct iovec goes to the kernel as it is. That is right where
+ * pointers and lengths have 64 bits, the only place this library is for.
+ */
+_Static_assert(sizeof(struct iovec) == sizeof(struct kvcache_iovec) &&
+	       offsetof(struct iovec, iov_base) ==
+			offsetof(struct kvcache_iovec, base) &&
+	       offsetof(struct iovec, iov_len) ==
+			offsetof(struct kvcache_iovec, len),
+	       "libkvcache is for 64-bit programs");
+
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* One call of the kernel: 0 or -errno. */
+static int submit(struct kvc *kvc, unsigned long command, uint32_t tenant,
+		  uint32_t deadline_ms, struct kvcache_io *ios, size_t count,
+		  uint32_t *done)
+{
+	struct kvcache_batch batch = {
+		.size = sizeof(batch),
+		.pool = kvc->pool,
+		.tenant = tenant,
+		.ios = (uint64_t)(uintptr_t)ios,
+		.count = (uint32_t)count,
+		.io_size = sizeof(*ios),
+		.deadline_ms = deadline_ms,
+	};
+	int error = kvc_ioctl(kvc, command, &batch);
+
+	*done = batch.done;
+	return error;
+}
+
+/* Give every key from here on a status without touching it. */
+static void leave_out(struct kvcache_io *ios, size_t count, int status)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		ios[i].status = status;
+}
+
+/* Did a signal or a detach end the call before its last key was begun? */
+static bool was_cut_short(const struct kvcache_io *ios, size_t count)
+{
+	return ios[count - 1].status == -ECANCELED;
+}
+
+/* More keys than the kernel takes at a time, under one deadline. */
+static ssize_t submit_parts(struct kvc *kvc, unsigned long command,
+			    const struct kvc_call *call,
+			    struct kvcache_io *ios, size_t count)
+{
+	uint32_t deadline_ms = call->deadline_ms ? call->deadline_ms :
+					KVCACHE_DEADLINE_DEFAULT_MS;
+	uint64_t end = now_ms() + deadline_ms;
+	ssize_t total = 0;
+	size_t at = 0;
+
+	while (at < count) {
+		size_t part = count - at < kvc->batch_max ? count - at :
+							    kvc->batch_max;
+		uint64_t now = now_ms();
+		uint32_t done;
+		int error;
+
+		/* 0 would ask for the default. */
+		if (at && now >= end) {
+			leave_out(ios + at, count - at, -ETIMEDOUT);
+			break;
+		}
+		error = submit(kvc, command, call->tenant,
+			       at ? (uint32_t)(end - now) : deadline_ms,
+			       ios + at, part, &done);
+		if (error && !at)
+			return error;
+		if (error) {
+			/*
+			 * Keys before this part are done, so the call can't
+			 * say that no key was touched.
+			 */
+			leave_out(ios + at, count - at,
+				  error == -EINTR ? -ECANCELED : error);
+			break;
+		}
+		total += done;
+		at += part;
+		if (at < count && was_cut_short(ios + at - part, part)) {
+			leave_out(ios + at, count - at, -ECANCELED);
+			break;
+		}
+	}
+	return total;
+}
+
+static ssize_t run(struct kvc *kvc, unsigned long command,
+		   const struct kvc_call *call, struct kvcache_io *ios,
+		   size_t count)
+{
+	static const struct kvc_call plain;
+	uint32_t done;
+	int error;
+
+	if (!call)
+		call = &plain;
+	if (!count || call->reserved)
+		return -EINVAL;
+	if (count > kvc->batch_max)
+		return submit_parts(kvc, command, call, ios, count);
+	error = submit(kvc, command, call->tenant, call->deadline_ms, ios,
+		       count, &done);
+	return error ? error : (ssize_t)done;
+}
+
+ssize_t kvc_batch_put(struct kvc *kvc, const struct kvc_call *call,
+		      struct kvcache_io *ios, size_t count)
+{
+	return run(kvc, KVCACHE_IOC_PUT, call, ios, count);
+}
+
+ssize_t kvc_batch_get(struct kvc *kvc, const struct kvc_call *call,
+		      struct kvcache_io *ios, size_t count)
+{
+	return run(kvc, KVCACHE_IOC_GET, call, ios, count);
+}
+
+ssize_t kvc_batch_exists(struct kvc *kvc, const struct kvc_call *call,
+			 struct kvcache_io *ios, size_t count)
+{
+	return run(kvc, KVCACHE_IOC_EXISTS, call, ios, count);
+}
+
+ssize_t kvc_batch_delete(struct kvc *kvc, const struct kvc_call *call,
+			 struct kvcache_io *ios, size_t count)
+{
+	return run(kvc, KVCACHE_IOC_DELETE, call, ios, count);
+}
+
+/*
+ * A batch of one: 0 or -errno. A caller that sees only a number must still be
+ * told that its memory is not its own again: that is -EINPROGRESS.
+ */
+static int run_one(struct kvc *kvc, unsigned long command,
+		   const struct kvc_call *call, struct kvcache_io *io)
+{
+	ssize_t done = run(kvc, command, call, io, 1);
+
+	if (done < 0)
+		return (int)done;
+	if (io->out_flags & KVCACHE_IO_BUSY)
+		return -EINPROGRESS;
+	return io->status;
+}
+
+int kvc_put(struct kvc *kvc, const struct kvc_call *call, const void *key,
+	    size_t key_len, const void *data, size_t len)
+{
+	struct kvcache_io io;
+
+	kvc_prep_data(&io, key, key_len, data, len);
+	return run_one(kvc, KVCACHE_IOC_PUT, call, &io);
+}
+
+static ssize_t get_one(struct kvc *kvc, const struct kvc_call *call,
+		       struct kvcache_io *io, uint64_t *length)
+{
+	int error = run_one(kvc, KVCACHE_IOC_GET, call, io);
+
+	if (length)
+		*length = io->length;
+	return error ? error : (ssize_t)io->transferred;
+}
+
+ssize_t kvc_get(struct kvc *kvc, const struct kvc_call *call, const void *key,
+		size_t key_len, void *data, size_t len, uint64_t *length)
+{
+	struct kvcache_io io;
+
+	kvc_prep_data(&io, key, key_len, data, len);
+	return get_one(kvc, call, &io, length);
+}
+
+ssize_t kvc_get_range(struct kvc *kvc, const struct kvc_call *call,
+		      const void *key, size_t key_len, uint64_t offset,
+		      void *data, size_t len, uint64_t *length)
+{
+	struct kvcache_io io;
+
+	kvc_prep_data(&io, key, key_len, data, len);
+	kvc_set_range(&io, offset);
+	return get_one(kvc, call, &io, length);
+}
+
+int kvc_exists(struct kvc *kvc, const struct kvc_call *call, const void *key,
+	       size_t key_len, uint64_t *length)
+{
+	struct kvcache_io io;
+	int error;
+
+	kvc_prep(&io, key, key_len);
+	error = run_one(kvc, KVCACHE_IOC_EXISTS, call, &io);
+	if (length)
+		*length = io.length;
+	return error;
+}
+
+int kvc_pin(struct kvc *kvc, const struct kvc_call *call, const void *key,
+	    size_t key_len, uint64_t until)
+{
+	struct kvcache_io io;
+
+	kvc_prep(&io, key, key_len);
+	kvc_set_pin(&io, until);
+	return run_one(kvc, KVCACHE_IOC_EXISTS, call, &io);
+}
+
+int kvc_delete(struct kvc *kvc, const struct kvc_call *call, const void *key,
+	       size_t key_len)
+{
+	struct kvcache_io io;
+
+	kvc_prep(&io, key, key_len);
+	return run_one(kvc, KVCACHE_IOC_DELETE, call, &io);
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libkvcache: what programs use of /dev/kvcache.
+ *
+ * A handle holds a file descriptor and a pool number and never changes after
+ * kvc_open(), so any number of threads may use one at the same time. Functions
+ * return 0 or a count, or a negative errno; kvc_strerror() and kvc_next_step()
+ * put it into words. Nothing here retries by itself: a cache's caller has a
+ * better idea of what its time is worth.
+ *
+ * Keys are 1 .. KVCACHE_KEY_MAX arbitrary bytes within a tenant. Objects do not
+ * change: a put of a key that is there answers -EEXIST and moves no data.
+ */
+#ifndef KVCACHE_LIB_H
+#define KVCACHE_LIB_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <linux/kvcache.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define KVC_DEVICE "/dev/kvcache"
+
+struct kvc;
+
+/**
+ * struct kvc_call - what holds for all keys of one call
+ * @tenant: tenant that the keys belong to
+ * @deadline_ms: for the whole call; 0: KVCACHE_DEADLINE_DEFAULT_MS
+ * @reserved: 0
+ *
+ * NULL in its place means all zeroes.
+ */
+struct kvc_call {
+	uint32_t tenant;
+	uint32_t deadline_ms;
+	uint64_t reserved;
+};
+
+/* --- handle: kvc_open(3) --- */
+
+/* NULL for @device: KVC_DEVICE. @pool 0: the default pool. NULL and errno. */
+struct kvc *kvc_open(const char *device, unsigned int pool);
+void kvc_close(struct kvc *kvc);
+int kvc_fd(const struct kvc *kvc);
+unsigned int kvc_pool(const struct kvc *kvc);
+/* As the kernel told it at kvc_open(). */
+const struct kvcache_caps *kvc_caps(const struct kvc *kvc);
+
+/* --- one key: kvc_put(3), kvc_get(3), kvc_exists(3), kvc_delete(3) --- */
+
+int kvc_put(struct kvc *kvc, const struct kvc_call *call, const void *key,
+	    size_t key_len, const void *data, size_t len);
+/* Bytes read; @length, unless NULL, is set to the object's size, if known. */
+ssize_t kvc_get(struct kvc *kvc, const struct kvc_call *call, const void *key,
+		size_t key_len, void *data, size_t len, uint64_t *length);
+ssize_t kvc_get_range(struct kvc *kvc, const struct kvc_call *call,
+		      const void *key, size_t key_len, uint64_t offset,
+		      void *data, size_t len, uint64_t *length);
+int kvc_exists(struct kvc *kvc, const struct kvc_call *call, const void *key,
+	       size_t key_len, uint64_t *length);
+int kvc_pin(struct kvc *kvc, const struct kvc_call *call, const void *key,
+	    size_t key_len, uint64_t until);
+int kvc_delete(struct kvc *kvc, const struct kvc_call *call, const void *key,
+	       size_t key_len);
+
+/* --- many keys: kvc_batch(3) --- */
+
+/*
+ * An element of a batch is the kernel's own struct kvcache_io, so nothing is
+ * copied on the way. The kvc_prep functions fill one in; keys and memory must
+ * stay until the batch has returned.
+ */
+static inline void kvc_prep(struct kvcache_io *io, const void *key,
+			    size_t key_len)
+{
+	memset(io, 0, sizeof(*io));
+	io->key = (uint64_t)(uintptr_t)key;
+	/* What does not fit becomes 0, which the kernel refuses. */
+	io->key_len = key_len > KVCACHE_KEY_MAX ? 0 : (uint16_t)key_len;
+}
+
+/* put and get: one piece of memory */
+static inline void kvc_prep_data(struct kvcache_io *io, const void *key,
+				 size_t key_len, const void *data, size_t len)
+{
+	kvc_prep(io, key, key_len);
+	io->data = (uint64_t)(uintptr_t)data;
+	io->data_len = len;
+}
+
+/* put and get: up to KVCACHE_IOV_MAX pieces */
+static inline void kvc_prep_iovec(struct kvcache_io *io, const void *key,
+				  size_t key_len, const struct iovec *iov,
+				  size_t count)
+{
+	kvc_prep_data(io, key, key_len, iov, count);
+	io->flags |= KVCACHE_IO_IOVEC;
+}
+
+/* get: from byte @offset up to the end of memory or object */
+static inline void kvc_set_range(struct kvcache_io *io, uint64_t offset)
+{
+	io->flags |= KVCACHE_IO_RANGE;
+	io->offset = offset;
+}
+
+/* put, exists: eviction keeps it until @until, seconds since 1970 UTC */
+static inline void kvc_set_pin(struct kvcache_io *io, uint64_t until)
+{
+	io->flags |= KVCACHE_IO_PIN;
+	io->pin = until;
+}
+
+/* put: gone at @expiry, seconds since 1970 UTC; 0: never */
+static inline void kvc_set_expiry(struct kvcache_io *io, uint64_t expiry)
+{
+	io->expiry = expiry;
+}
+
+/* put: place in its prefix; of two cold objects the deeper one goes first */
+static inline void kvc_set_depth(struct kvcache_io *io, uint16_t depth)
+{
+	io->depth = depth;
+}
+
+/*
+ * Number of keys whose status is 0, every key having a status; or a negative
+ * errno, and then no key was touched. Any @count: what is more than the kernel
+ * takes at a time goes down in several calls, under one deadline.
+ */
+ssize_t kvc_batch_put(struct kvc *kvc, const struct kvc_call *call,
+		      struct kvcache_io *ios, size_t count);
+ssize_t kvc_batch_get(struct kvc *kvc, const struct kvc_call *call,
+		      struct kvcache_io *ios, size_t count);
+ssize_t kvc_batch_exists(struct kvc *kvc, const struct kvc_call *call,
+			 struct kvcache_io *ios, size_t count);
+ssize_t kvc_batch_delete(struct kvc *kvc, const struct kvc_call *call,
+			 struct kvcache_io *ios, size_t count);
+
+/* --- listing: kvc_list(3) --- */
+
+struct kvc_list;
+
+/* One object; @key is good until the next call for the same listing. */
+struct kvc_object {
+	const void *key;
+	size_t key_len;
+	uint64_t length;
+	uint64_t expiry;
+	uint32_t tenant;
+	uint16_t depth;
+};
+
+#define KVC_LIST_ALL_TENANTS KVCACHE_LIST_ALL_TENANTS
+
+/* One listing is for one thread at a time. NULL and errno. */
+struct kvc_list *kvc_list_open(struct kvc *kvc, const struct kvc_call *call,
+			       const void *prefix, size_t prefix_len,
+			       unsigned int flags);
+/* 1: @object is filled in; 0: the end; -errno, and it may be called again. */
+int kvc_list_next(struct kvc_list *list, struct kvc_object *object);
+void kvc_list_close(struct kvc_list *list);
+
+/* --- pools: kvc_attach(3), kvc_detach(3), kvc_info(3), kvc_pools(3) --- */
+
+/**
+ * struct kvc_attach_options - which pool, and who is attaching it
+ * @paths: its members, in any order
+ * @wwid_hashes: per member kvc_wwid_hash() of its identifier; NULL: not known
+ * @nr_members: how many
+ * @flags: KVCACHE_ATTACH_*
+ * @pool: number that it shall have; 0: the lowest that is free
+ * @nqn: host NQN; NULL: that of /etc/nvme/hostnqn, empty if there is none
+ * @node: host name; NULL: of gethostname()
+ * @boot_id: 16 bytes; NULL: of this boot
+ */
+struct kvc_attach_options {
+	const char *const *paths;
+	const uint64_t *wwid_hashes;
+	unsigned int nr_members;
+	unsigned int flags;
+	unsigned int pool;
+	const char *nqn;
+	const char *node;
+	const uint8_t *boot_id;
+};
+
+/* The pool's number; @reason, unless NULL, gets the kernel's sentence. */
+int kvc_attach(struct kvc *kvc, const struct kvc_attach_options *options,
+	       char *reason, size_t reason_len);
+int kvc_detach(struct kvc *kvc, unsigned int pool, unsigned int timeout_ms);
+/* @info->nr_members says how many there are, also if @room was less. */
+int kvc_info(struct kvc *kvc, struct kvcache_info *info,
+	     struct kvcache_member_info *members, unsigned int room);
+/* How many are attached, also if @room was less. */
+int kvc_pools(struct kvc *kvc, uint32_t *pools, unsigned int room);
+
+/* --- words: kvc_strerror(3), kvc_wwid_hash(3) --- */
+
+/* What a (positive or negative) errno means here; never NULL. */
+const char *kvc_strerror(int error);
+/* What to do about it: a sentence; never NULL, may be empty. */
+const char *kvc_next_step(int error);
+
+/* Hash of a world wide identifier as labels keep it; 0: of an empty one. */
+uint64_t kvc_wwid_hash(const char *wwid);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
