@@ -71,6 +71,8 @@ struct ctl {
 	bool quiet;
 };
 
+#define CTL_DEVICE "/dev/kvcache"
+
 /* --- commands --- */
 
 int cmd_connect(struct ctl *ctl, int argc, char **argv);
@@ -126,6 +128,9 @@ int ctl_getopt(struct ctl *ctl, const struct ctl_usage *usage, int argc,
 	       char **argv);
 extern char *ctl_optarg;
 extern int ctl_optind;
+
+/* Take one of the options of all commands, for main(); false: it is none. */
+bool ctl_common_option(struct ctl *ctl, int id, char *argument);
 
 /* The command line is wrong: say what, point to --help, exit(CTL_USAGE). */
 void ctl_usage_error(struct ctl *ctl, const char *fmt, ...)
@@ -284,6 +289,17 @@ int ctl_dev_flush(const struct ctl_dev *dev);
 /* Zeroed memory for O_DIRECT; free() it. Out of memory ends the program. */
 void *ctl_buffer(size_t blocks);
 
+/*
+ * What the kernel says about a device (sysfs.c): the value of an attribute
+ * without the line's end; its length or -errno. @path as in printf().
+ */
+int ctl_attribute(char *value, size_t room, const char *path, ...)
+	__attribute__((format(printf, 3, 4)));
+/* World wide identifier of a block device; empty if it has none. */
+void ctl_wwid(const struct ctl_dev *dev, char *wwid, size_t room);
+/* Name of the block device under /sys/class/block; false: not one. */
+bool ctl_sys_name(const struct ctl_dev *dev, char *name, size_t room);
+
 /* --- pools on media (probe.c) --- */
 
 /**
@@ -371,7 +387,8 @@ struct pool_probe {
  * @flags: CTL_DEV_*
  *
  * Disagreement between labels is no failure: it stands in @p->problems. The
- * pool is that of the newest label; devices of other pools are problems.
+ * pool is the one that most of the devices belong to, as its newest label tells
+ * it; devices of other pools are problems.
  *
  * Return: 0, or -errno with a message: a device can't be opened.
  */

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: MIT
+/* kvcachectl attach: take a pool over and serve it. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "call.h"
+#include "slots.h"
+
+enum {
+	OPT_DEGRADED = 1000,
+	OPT_NUMBER,
+	OPT_HOSTNQN,
+};
+
+static const struct ctl_option options[] = {
+	{ 'p', "pool", "POOL", "name or UUID: find its members among all block devices" },
+	{ OPT_NUMBER, "number", "N", "number that the pool shall have (default: the lowest that is free)" },
+	{ OPT_DEGRADED, "degraded", NULL, "attach although members are missing; their objects are lost if they stay away" },
+	{ OPT_HOSTNQN, "hostnqn", "NQN", "host NQN (default: that of /etc/nvme/hostnqn)" },
+	{}
+};
+
+static const struct ctl_usage usage = {
+	.args = "[options] --pool POOL | DEVICE...",
+	.about = "Take a pool over and serve it on this host. Unless all hosts left the pool in\n"
+		 "good order, its host slots are watched for longer than a lease first.",
+	.options = options,
+};
+
+/**
+ * struct waiting - shows how long the kernel has been at it
+ * @ctl: program
+ * @expected_ms: how long it should take
+ * @done: the kernel has answered
+ */
+struct waiting {
+	struct ctl *ctl;
+	u64 expected_ms;
+	volatile bool done;
+};
+
+static void *show_waiting(void *argument)
+{
+	struct waiting *w = argument;
+	struct timespec tick = { .tv_nsec = 100000000 };
+	struct ctl_progress progress;
+	u64 waited;
+
+	ctl_progress_begin(&progress, w->ctl, "attaching", w->expected_ms);
+	for (waited = 0; !w->done; waited += 100) {
+		nanosleep(&tick, NULL);
+		ctl_progress_set(&progress, waited < w->expected_ms ? waited :
+							w->expected_ms);
+	}
+	ctl_progress_end(&progress);
+	return NULL;
+}
+
+/* Who was on the pool last, and so how long it will take: milliseconds. */
+static u64 foretell(struct ctl *ctl, const struct pool_probe *p)
+{
+	struct slot_view *slots = slots_read(p);
+	u64 wait = 0;
+	u32 i;
+
+	for (i = 0; i < p->g.nr_slots; i++) {
+		if (!slot_is_up(&slots[i]))
+			continue;
+		ctl_note(ctl, "slot %u: host %s did not leave the pool in good order",
+			 i, slots[i].info.node[0] ? slots[i].info.node : "(no name)");
+		wait = p->g.lease_ms;
+	}
+	free(slots);
+	if (wait)
+		ctl_note(ctl, "watching the host slots for longer than a lease (%u ms)",
+			 p->g.lease_ms);
+	return wait;
+}
+
+static const char *advice(int error)
+{
+	switch (-error) {
+	case EBUSY:
+		return "If another host holds it, detach it there or wait until its lease has ended; if a device is in use here, see 'lsblk'.";
+	case EUCLEAN:
+		return "Look at the members with 'kvcachectl dump', check them with 'kvcachectl fsck'; leave the device out that does not belong.";
+	case ENXIO:
+		return "Connect what is missing with 'kvcachectl connect', or attach with --degraded.";
+	case EOPNOTSUPP:
+		return "The pool was made by a newer version: load a newer module.";
+	case ENOENT:
+		return "Check the devices' paths.";
+	default:
+		return kvc_next_step(error);
+	}
+}
+
+static int refused(struct ctl *ctl, const struct pool_probe *p, int error,
+		   const char *reason)
+{
+	ctl_err(ctl, p->g.name, advice(error), "can't attach the pool: %s",
+		*reason ? reason : kvc_strerror(error));
+	switch (-error) {
+	case EBUSY:
+	case EUCLEAN:
+	case EOPNOTSUPP:
+	case ENXIO:
+		return CTL_REFUSED;
+	case EINTR:
+		return CTL_BUSY;
+	default:
+		return CTL_FAIL;
+	}
+}
+
+static void tell(struct ctl *ctl, const struct pool_probe *p,
+		 unsigned int number, double seconds)
+{
+	char uuid[CTL_TEXT];
+	cJSON *object;
+
+	if (!ctl->json) {
+		if (!ctl->quiet)
+			printf("pool '%s' is attached as number %u\n", p->g.name,
+			       number);
+		return;
+	}
+	object = cJSON_CreateObject();
+	ctl_json_u64(object, "pool", number);
+	cJSON_AddStringToObject(object, "name", p->g.name);
+	cJSON_AddStringToObject(object, "uuid", ctl_uuid(uuid, p->g.uuid));
+	ctl_json_u64(object, "members", p->nr_present);
+	cJSON_AddNumberToObject(object, "seconds", seconds);
+	ctl_json_print(object);
+}
+
+/* What this program can see by itself, it can say better than the kernel. */
+static int check_devices(struct ctl *ctl, const struct pool_probe *p)
+{
+	u32 i;
+
+	for (i = 0; i < p->nr_devs; i++)
+		if (!p->devs[i].dev.is_block)
+			return ctl_err(ctl, p->devs[i].dev.path,
+				       "Make a block device of it: 'losetup --find --show --direct-io=on FILE'.",
+				       "is a file, and the kernel attaches block devices only");
+	if (p->found)
+		return CTL_OK;
+	pool_probe_report(ctl, p);
+	ctl_err(ctl, NULL, "Make a pool with 'kvcachectl format', or give the devices of one.",
+		"no pool is on these devices");
+	return CTL_MISS;
+}
+
+static int attach(struct ctl *ctl, struct pool_probe *p,
+		  struct kvc_attach_options *o)
+{
+	const char *paths[KVC_MAX_MEMBERS];
+	uint64_t hashes[KVC_MAX_MEMBERS];
+	struct waiting waiting = { .ctl = ctl };
+	struct timespec begin, end;
+	char reason[512] = "";
+	pthread_t thread;
+	struct kvc *kvc;
+	bool shown;
+	int number, status;
+	u32 i;
+
+	status = check_devices(ctl, p);
+	if (status)
+		return status;
+	kvc = call_device(ctl);
+	if (!kvc)
+		return CTL_FAIL;
+	for (i = 0; i < p->nr_devs; i++) {
+		paths[i] = p->devs[i].dev.path;
+		hashes[i] = p->devs[i].wwid_hash;
+	}
+	o->paths = paths;
+	o->wwid_hashes = hashes;
+	o->nr_members = p->nr_devs;
+	waiting.expected_ms = foretell(ctl, p);
+	/* The kernel wants the devices for itself. */
+	for (i = 0; i < p->nr_devs; i++) {
+		close(p->devs[i].dev.fd);
+		p->devs[i].dev.fd = -1;
+	}
+	shown = !pthread_create(&thread, NULL, show_waiting, &waiting);
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	number = kvc_attach(kvc, o, reason, sizeof(reason));
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	waiting.done = true;
+	if (shown)
+		pthread_join(thread, NULL);
+	kvc_close(kvc);
+	if (number < 0) {
+		/* Our own view of the labels may say more. */
+		pool_probe_report(ctl, p);
+		return refused(ctl, p, number, reason);
+	}
+	tell(ctl, p, (unsigned int)number,
+	     (double)(end.tv_sec - begin.tv_sec) +
+	     (double)(end.tv_nsec - begin.tv_nsec) / 1e9);
+	return CTL_OK;
+}
+
+int cmd_attach(struct ctl *ctl, int argc, char **argv)
+{
+	struct kvc_attach_options o = { 0 };
+	const char *pool = NULL;
+	struct pool_probe p;
+	char **paths = NULL;
+	int count, status, c, i;
+	u64 number;
+
+	while ((c = ctl_getopt(ctl, &usage, argc, argv)) != -1) {
+		switch (c) {
+		case 'p':
+			pool = ctl_optarg;
+			break;
+		case OPT_NUMBER:
+			if (!ctl_parse_u64(ctl_optarg, INT32_MAX, &number) || !number)
+				ctl_usage_error(ctl, "'%s' is no pool number",
+						ctl_optarg);
+			o.pool = (unsigned int)number;
+			break;
+		case OPT_DEGRADED:
+			o.flags |= KVCACHE_ATTACH_DEGRADED;
+			break;
+		case OPT_HOSTNQN:
+			if (strlen(ctl_optarg) >= KVCACHE_NQN_MAX)
+				ctl_usage_error(ctl, "the host NQN is longer than %d bytes",
+						KVCACHE_NQN_MAX - 1);
+			o.nqn = ctl_optarg;
+			break;
+		}
+	}
+	count = argc - ctl_optind;
+	if (pool && count)
+		ctl_usage_error(ctl, "give devices or --pool, not both");
+	if (!pool && !count)
+		ctl_usage_error(ctl, "neither devices nor --pool is given");
+	if (pool) {
+		count = pool_scan(ctl, pool, &paths);
+		if (count < 0)
+			return CTL_FAIL;
+		if (!count) {
+			ctl_err(ctl, pool, "Connect its members with 'kvcachectl connect'.",
+				"no member of such a pool is among the block devices of this host");
+			return CTL_MISS;
+		}
+	}
+	if (count > KVC_MAX_MEMBERS)
+		ctl_usage_error(ctl, "%d devices, but a pool has at most %d members",
+				count, KVC_MAX_MEMBERS);
+	if (pool_probe(ctl, &p, paths ? paths : argv + ctl_optind, count,
+		       CTL_DEV_READ))
+		status = CTL_FAIL;
+	else
+		status = attach(ctl, &p, &o);
+	pool_probe_free(&p);
+	for (i = 0; paths && i < count; i++)
+		free(paths[i]);
+	free(paths);
+	return status;
+}
