@@ -2,7 +2,7 @@
 /*
  * The codec of the media format: packs and unpacks blocks and records, and
  * takes every byte that it reads for hostile. It decides nothing: what a block
- * means is the business of its caller.
+ * means is the business of its caller. Blocks and records are aligned to 8.
  */
 #ifndef KVC_CODEC_H
 #define KVC_CODEC_H
@@ -41,7 +41,7 @@ enum kvc_block_verdict {
 
 /**
  * kvc_block_finish() - fill in a block's header and CRC
- * @block: KVC_BLOCK_SIZE bytes, all but the header filled in
+ * @block: KVC_BLOCK_SIZE bytes aligned to 8, all but the header filled in
  * @type: enum kvc_block_type
  * @uuid: of the pool
  * @place: where it will be written
@@ -98,7 +98,7 @@ void kvc_label_encode(void *block, const struct kvc_geometry *g, u32 member);
  * @block: passed kvc_block_verify()
  * @g: filled in; passed kvc_geometry_check()
  * @member: set to whose label it is
- * @why: on failure a clause for the user
+ * @why: on failure a clause for the user; may be NULL
  *
  * Return: 0, -EINVAL (malformed), -EOPNOTSUPP (unknown feature bits).
  */

@@ -86,7 +86,7 @@ static int check_name(const char *name, const char **why)
 		return refuse(why, "the pool name starts with a dot");
 	for (i = 0; i < KVC_NAME_SIZE && name[i]; i++) {
 		if (name[i] <= ' ' || name[i] > '~' || name[i] == '/')
-			return refuse(why, "the pool name has a character other than printable ASCII, or a blank or a slash");
+			return refuse(why, "the pool name is not printable ASCII without blanks and slashes");
 	}
 	if (i == KVC_NAME_SIZE)
 		return refuse(why, "the pool name is longer than 63 characters");
@@ -146,15 +146,15 @@ static int check_span(const struct kvc_geometry *g, const struct kvc_span *s,
 	    s->first_member > g->nr_members - s->nr_members)
 		return refuse(why, "a span reaches beyond the members");
 	if (!is_power_of_2(s->width) || s->width > s->nr_members)
-		return refuse(why, "a span's width is not a power of two within its members");
+		return refuse(why, "a span's width is not a power of two <= its members");
 	if (g->segment_shift - ilog2(s->width) < g->unit_shift)
-		return refuse(why, "a segment is too short for a stripe unit on every member of a span's width");
+		return refuse(why, "a segment has no 256 KiB for every member of its width");
 	if (!s->nr_ags || !s->nr_segments || s->nr_segments % s->nr_ags)
-		return refuse(why, "a span's segments can't be shared out evenly to its AGs");
+		return refuse(why, "a span's segments are not a multiple of its AGs");
 	if (s->nr_segments > U32_MAX / s->width)
 		return refuse(why, "a span has too many lanes");
 	if (g->ring_blocks < least_ring(s->nr_segments / s->nr_ags))
-		return refuse(why, "the journal ring can't hold two checkpoints of an AG's segments");
+		return refuse(why, "the journal ring can't hold two checkpoints");
 	if (span_journals(s) > g->nr_journals ||
 	    s->first_journal > g->nr_journals - span_journals(s))
 		return refuse(why, "a span has more journals than its members have places");
@@ -254,7 +254,7 @@ int kvc_geometry_check(const struct kvc_geometry *g, const char **why)
 	if ((g->nr_slot_copies != 1 &&
 	     g->nr_slot_copies != KVC_MAX_SLOT_COPIES) ||
 	    g->nr_slot_copies > g->nr_members)
-		return refuse(why, "the number of slot copies is neither 1 nor 3, or more than members");
+		return refuse(why, "the number of slot copies is not 1, or 3 of 3 members");
 	if (!g->slot_blocks ||
 	    g->slot_blocks > KVC_MAX_AGS / KVC_AGS_PER_SLOT_BLOCK ||
 	    g->slot_blocks < ceil_div(g->nr_ags, KVC_AGS_PER_SLOT_BLOCK))
@@ -298,7 +298,7 @@ static int plan_span(const struct kvc_format_options *o,
 		return refuse(why, "the segments are too small for that much space");
 	least = least_ring(segments);
 	if (least > KVC_MAX_RING_BLOCKS)
-		return refuse(why, "the segments or the AGs are too few or too small for that much space");
+		return refuse(why, "the AGs have too many segments for a journal ring");
 	g->ring_blocks = o->ring_blocks;
 	if (!g->ring_blocks)
 		g->ring_blocks = max_t(u32, least,
@@ -359,7 +359,7 @@ static int check_options(const struct kvc_format_options *o, const char **why)
 		return refuse(why, "the width is not a power of two within the members");
 	if (o->width && o->segment_shift &&
 	    o->segment_shift - ilog2(o->width) < KVC_UNIT_SHIFT)
-		return refuse(why, "the segment is too short for a stripe unit of 256 KiB on every member of the width");
+		return refuse(why, "a segment has no 256 KiB for every member of its width");
 	if (o->nr_ags > KVC_MAX_AGS)
 		return refuse(why, "there are more than 1024 AGs");
 	if (o->ring_blocks && (o->ring_blocks < KVC_MIN_RING_BLOCKS ||
@@ -447,7 +447,7 @@ int kvc_geometry_plan(const struct kvc_format_options *o,
 			break;
 	}
 	if (got < KVC_LEAST_SEGMENTS_PER_AG) {
-		refuse(why, "the smallest member has no room for slots, journals and four segments for each AG");
+		refuse(why, "the smallest member has no room for four segments of each AG");
 		return -ENOSPC;
 	}
 	return kvc_geometry_check(g, why);

@@ -120,7 +120,7 @@ struct kvc_format_options {
  * kvc_geometry_plan() - lay out a new pool
  * @o: options
  * @g: filled in; passes kvc_geometry_check()
- * @why: on failure a clause for the user ("member 2 is smaller than ...")
+ * @why: on failure a clause for the user ("the pool name is empty"); may be NULL
  *
  * The smallest member decides how many lane slots all of them have.
  *
@@ -132,7 +132,7 @@ int kvc_geometry_plan(const struct kvc_format_options *o,
 /**
  * kvc_geometry_check() - is this geometry whole and free of overlaps?
  * @g: from media, hostile
- * @why: on failure a clause that says what is wrong
+ * @why: on failure a clause that says what is wrong; may be NULL
  *
  * Checks every range and product for overflow: areas lie within every
  * member, spans neither overlap nor leave gaps in AG and segment numbers, no

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+#include "kvc_kunit.h"
+#include "kvc_fixture.h"
+
+static struct kvc_format_options options;
+static struct kvc_geometry geometry;
+
+/* Every block of up to five members of 64 MiB: claimed by what? */
+#define MAP_MEMBERS	5
+#define MAP_BLOCKS	16384
+static u8 map[MAP_MEMBERS][MAP_BLOCKS];
+
+static void plan(struct kunit *test, u32 nr_members, u64 blocks)
+{
+	const char *why = "";
+
+	kvc_fixture_options(&options, nr_members, blocks);
+	KUNIT_ASSERT_EQ(test, 0, kvc_geometry_plan(&options, &geometry, &why));
+}
+
+static void plan_defaults(struct kunit *test)
+{
+	const struct kvc_span *s = &geometry.spans[0];
+
+	plan(test, 1, 8192);	/* 32 MiB */
+	KUNIT_EXPECT_EQ(test, geometry.nr_slot_copies, 1);
+	KUNIT_EXPECT_EQ(test, s->width, 1);
+	KUNIT_EXPECT_EQ(test, geometry.segment_shift, 20);
+
+	plan(test, 4, 16384);	/* 64 MiB each */
+	KUNIT_EXPECT_EQ(test, geometry.nr_slot_copies, 3);
+	KUNIT_EXPECT_EQ(test, s->width, 2);
+	KUNIT_EXPECT_EQ(test, geometry.nr_ags, 16);
+	KUNIT_EXPECT_GE(test, geometry.nr_segments, 128);
+	KUNIT_EXPECT_EQ(test, geometry.lease_ms, 5000);
+	KUNIT_EXPECT_EQ(test, geometry.heartbeat_ms, 1000);
+	KUNIT_EXPECT_EQ(test, geometry.q_ms, 60000);
+	KUNIT_EXPECT_EQ(test, geometry.nr_slots, 64);
+
+	plan(test, 64, 7324218750ULL);	/* 30 TB each */
+	KUNIT_EXPECT_EQ(test, geometry.segment_shift, 28);
+	KUNIT_EXPECT_EQ(test, s->width, 4);
+	KUNIT_EXPECT_EQ(test, geometry.nr_ags, 256);
+	KUNIT_EXPECT_EQ(test, geometry.slot_blocks, 2);
+	KUNIT_EXPECT_EQ(test, geometry.ring_blocks, 4096);
+	KUNIT_EXPECT_GT(test, geometry.nr_segments, 7000000);
+}
+
+static void plan_refuses(struct kunit *test)
+{
+	const char *why;
+
+#define REFUSED(errno, change) do {					\
+	kvc_fixture_options(&options, 4, 16384);			\
+	why = NULL;							\
+	change;								\
+	KUNIT_EXPECT_EQ(test, -(errno),					\
+			kvc_geometry_plan(&options, &geometry, &why));	\
+	KUNIT_EXPECT_NOT_NULL(test, why);				\
+} while (0)
+	REFUSED(EINVAL, options.nr_members = 0);
+	REFUSED(EINVAL, options.nr_members = 65);
+	REFUSED(EINVAL, options.name[0] = 0);
+	REFUSED(EINVAL, options.name[1] = '/');
+	REFUSED(EINVAL, options.name[1] = ' ');
+	REFUSED(EINVAL, options.name[1] = 0x7f);
+	REFUSED(EINVAL, options.name[0] = '.');
+	REFUSED(EINVAL, memset(options.name, 'a', sizeof(options.name)));
+	REFUSED(EINVAL, memset(options.uuid, 0, sizeof(options.uuid)));
+	REFUSED(EINVAL, options.flags = 0x80);
+	REFUSED(EINVAL, options.lease_ms = 99);
+	REFUSED(EINVAL, options.lease_ms = 600001);
+	REFUSED(EINVAL, options.heartbeat_ms = 5000);
+	REFUSED(EINVAL, options.q_ms = 86400001);
+	REFUSED(EINVAL, options.nr_slots = 257);
+	REFUSED(EINVAL, options.segment_shift = 19);
+	REFUSED(EINVAL, options.segment_shift = 31);
+	REFUSED(EINVAL, options.width = 3);
+	REFUSED(EINVAL, options.width = 8);
+	REFUSED(EINVAL, options.nr_ags = 1025);
+	REFUSED(EINVAL, options.ring_blocks = 31);
+	REFUSED(EINVAL, options.ring_blocks = 65537);
+	REFUSED(EINVAL, options.members[2].uuid[15] = 1);
+	REFUSED(EINVAL, memset(options.members[3].uuid, 0, 16));
+	REFUSED(EINVAL, options.members[1].blocks = (1ULL << 48));
+	REFUSED(ENOSPC, options.members[1].blocks = 0);
+	REFUSED(ENOSPC, options.members[1].blocks = 300);
+	REFUSED(ENOSPC, options.segment_shift = 28);
+	REFUSED(ENOSPC, options.nr_ags = 1024);
+	/* Ring too small for the AG's segments: 240 of them need 22 and more. */
+	kvc_fixture_options(&options, 1, 16384 * 64);
+	options.segment_shift = 20;
+	options.nr_ags = 1;
+	options.ring_blocks = 32;
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			kvc_geometry_plan(&options, &geometry, &why));
+	options.ring_blocks = 0;
+	KUNIT_EXPECT_EQ(test, 0, kvc_geometry_plan(&options, &geometry, &why));
+}
+
+static void check_refuses(struct kunit *test)
+{
+	struct kvc_geometry *g = &geometry;
+	const char *why;
+
+	kvc_fixture_two_spans(g);
+	KUNIT_ASSERT_EQ(test, 0, kvc_geometry_check(g, &why));
+#undef REFUSED
+#define REFUSED(change) do {						\
+	kvc_fixture_two_spans(g);					\
+	why = NULL;							\
+	change;								\
+	KUNIT_EXPECT_EQ(test, -EINVAL, kvc_geometry_check(g, &why));	\
+	KUNIT_EXPECT_NOT_NULL(test, why);				\
+} while (0)
+	REFUSED(g->flags = 2);
+	REFUSED(g->nr_members = 0);
+	REFUSED(g->nr_members = 65);
+	REFUSED(g->members[0].state = 0);
+	REFUSED(g->members[0].state = 3);
+	REFUSED(g->members[0].missing_since = 1);
+	REFUSED(g->members[0].blocks = 700);
+	REFUSED(g->members[4].blocks = 8000);
+	REFUSED(g->members[4].blocks = 0);
+	REFUSED(g->members[4].blocks = U64_MAX);
+	REFUSED(g->segment_shift = 19);
+	REFUSED(g->segment_shift = 31);
+	REFUSED(g->segment_shift = 255);
+	REFUSED(g->unit_shift = 17);
+	REFUSED(g->ring_blocks = 31);
+	REFUSED(g->ring_blocks = 65537);
+	REFUSED(g->nr_slots = 0);
+	REFUSED(g->nr_slots = 4);
+	REFUSED(g->nr_slot_copies = 0);
+	REFUSED(g->nr_slot_copies = 2);
+	REFUSED(g->nr_slot_copies = 4);
+	REFUSED(g->slot_blocks = 0);
+	REFUSED(g->slot_blocks = 9);
+	REFUSED(g->slot_start = 0);
+	REFUSED(g->slot_start = 2);
+	REFUSED(g->slot_start = U64_MAX);
+	REFUSED(g->journal_start = 0);
+	REFUSED(g->journal_start = 768);
+	REFUSED(g->journal_start = U64_MAX);
+	REFUSED(g->nr_journals = 3);
+	REFUSED(g->nr_journals = 6);
+	REFUSED(g->nr_journals = U32_MAX);
+	REFUSED(g->data_start = 4 + 4 * 136 - 1);
+	REFUSED(g->data_start = 16383 - 7936 + 1);
+	REFUSED(g->data_start = U64_MAX);
+	REFUSED(g->nr_lanes = 123);
+	REFUSED(g->nr_spans = 0);
+	REFUSED(g->nr_spans = 1);
+	REFUSED(g->nr_spans = 3);
+	REFUSED(g->nr_spans = 9);
+	REFUSED(g->nr_ags = 10);
+	REFUSED(g->nr_segments = 109);
+	REFUSED(g->spans[0].first_ag = 1);
+	REFUSED(g->spans[1].first_ag = 3);
+	REFUSED(g->spans[1].first_segment = 49);
+	REFUSED(g->spans[0].nr_ags = 0);
+	REFUSED(g->spans[0].nr_ags = U32_MAX);
+	REFUSED(g->spans[1].nr_ags = 7);
+	REFUSED(g->spans[0].nr_segments = 0);
+	REFUSED(g->spans[1].nr_segments = 0x40000000);
+	REFUSED(g->spans[1].nr_segments = U32_MAX);
+	REFUSED(g->spans[1].nr_members = 0);
+	REFUSED(g->spans[1].nr_members = 5);
+	REFUSED(g->spans[1].nr_members = U16_MAX);
+	REFUSED(g->spans[1].first_member = 2);
+	REFUSED(g->spans[1].first_member = U16_MAX);
+	REFUSED(g->spans[1].width = 0);
+	REFUSED(g->spans[1].width = 3);
+	REFUSED(g->spans[1].width = 8);
+	REFUSED(g->spans[1].first_lane = 63);
+	REFUSED(g->spans[1].first_lane = 65);
+	REFUSED(g->spans[1].first_lane = U32_MAX);
+	REFUSED(g->spans[1].first_journal = 1);
+	REFUSED(g->spans[1].first_journal = 3);
+	REFUSED(g->spans[1].first_journal = U32_MAX);
+#undef REFUSED
+}
+
+/* Claim a block, which nobody may have claimed before. */
+static void claim(struct kunit *test, struct kvc_place place)
+{
+	KUNIT_ASSERT_LT(test, place.member, geometry.nr_members);
+	KUNIT_ASSERT_LT(test, place.block,
+			geometry.members[place.member].blocks);
+	KUNIT_ASSERT_EQ(test, 0, map[place.member][place.block]);
+	map[place.member][place.block] = 1;
+}
+
+static void claim_all(struct kunit *test)
+{
+	const struct kvc_geometry *g = &geometry;
+	u64 offset, bytes, position;
+	u32 i, j, k, unit;
+
+	memset(map, 0, sizeof(map));
+	for (i = 0; i < g->nr_members; i++) {
+		claim(test, kvc_place_label(g, i, 0));
+		claim(test, kvc_place_label(g, i, 1));
+	}
+	for (i = 0; i < g->nr_slots; i++)
+		for (j = 0; j < g->nr_slot_copies; j++)
+			for (k = 0; k < g->slot_blocks; k++)
+				claim(test, kvc_place_slot(g, i, j, k));
+	for (i = 0; i < g->nr_ags; i++) {
+		for (j = 0; j < KVC_NR_AREAS; j++) {
+			struct kvc_place area = kvc_place_area(g, i, j);
+
+			KUNIT_ASSERT_EQ(test, area.member, kvc_ag_home(g, i));
+			claim(test, area);
+			area.block++;
+			claim(test, area);
+			/* Anywhere in the epoch's life, one lap of the ring. */
+			position = 1000000007ULL * (i + 1);
+			for (k = 0; k < g->ring_blocks; k++)
+				claim(test, kvc_place_journal(g, i, j + 4000,
+							      position + k));
+		}
+	}
+	for (i = 0; i < g->nr_segments; i++) {
+		for (offset = 0; offset < kvc_segment_bytes(g);
+		     offset += bytes) {
+			struct kvc_place place;
+
+			bytes = kvc_segment_bytes(g) - offset;
+			place = kvc_place_data(g, i, offset, &bytes);
+			KUNIT_ASSERT_GT(test, bytes, 0);
+			unit = bytes >> KVC_BLOCK_SHIFT;
+			KUNIT_ASSERT_TRUE(test, kvc_segment_members(g, i) >>
+						place.member & 1);
+			for (k = 0; k < unit; k++, place.block++)
+				claim(test, place);
+		}
+		KUNIT_ASSERT_EQ(test, offset, kvc_segment_bytes(g));
+	}
+}
+
+static void places_are_disjoint(struct kunit *test)
+{
+	plan(test, 1, 16384);
+	claim_all(test);
+	plan(test, 4, 16384);
+	claim_all(test);
+	plan(test, 5, 16384);
+	claim_all(test);
+	kvc_fixture_two_spans(&geometry);
+	claim_all(test);
+}
+
+static void ags_share_out_segments(struct kunit *test)
+{
+	const struct kvc_geometry *g = &geometry;
+	u32 ag, i, segment = 0;
+
+	kvc_fixture_two_spans(&geometry);
+	for (ag = 0; ag < g->nr_ags; ag++) {
+		KUNIT_ASSERT_EQ(test, segment, kvc_ag_first_segment(g, ag));
+		for (i = 0; i < kvc_ag_nr_segments(g, ag); i++, segment++)
+			KUNIT_ASSERT_EQ(test, ag, kvc_segment_ag(g, segment));
+	}
+	KUNIT_EXPECT_EQ(test, segment, g->nr_segments);
+	KUNIT_EXPECT_PTR_EQ(test, &g->spans[0], kvc_span_of_segment(g, 47));
+	KUNIT_EXPECT_PTR_EQ(test, &g->spans[1], kvc_span_of_segment(g, 48));
+	KUNIT_EXPECT_PTR_EQ(test, &g->spans[0], kvc_span_of_ag(g, 3));
+	KUNIT_EXPECT_PTR_EQ(test, &g->spans[1], kvc_span_of_ag(g, 4));
+	KUNIT_EXPECT_EQ(test, 0, kvc_ag_home(g, 3));
+	KUNIT_EXPECT_EQ(test, 1, kvc_ag_home(g, 4));
+	KUNIT_EXPECT_EQ(test, 4, kvc_ag_home(g, 7));
+	KUNIT_EXPECT_EQ(test, 1, kvc_ag_home(g, 8));
+}
+
+/* The example of Documentation/format.rst. */
+static void striping_example(struct kunit *test)
+{
+	struct kvc_place place;
+	u64 bytes = 0x7f000;
+
+	kvc_fixture_options(&options, 5, 16384);
+	options.segment_shift = 20;
+	options.width = 2;
+	options.nr_ags = 5;
+	KUNIT_ASSERT_EQ(test, 0, kvc_geometry_plan(&options, &geometry, NULL));
+	place = kvc_place_data(&geometry, 7, 0x81000, &bytes);
+	/* Unit 2: lane 0, row 1; lane number 14: member 4, lane slot 2. */
+	KUNIT_EXPECT_EQ(test, 4, place.member);
+	KUNIT_EXPECT_EQ(test, geometry.data_start + 2 * 128 + 64 + 1,
+			place.block);
+	KUNIT_EXPECT_EQ(test, 0x3f000, bytes);
+}
+
+static struct kunit_case kvc_layout_cases[] = {
+	KUNIT_CASE(plan_defaults),
+	KUNIT_CASE(plan_refuses),
+	KUNIT_CASE(check_refuses),
+	KUNIT_CASE(places_are_disjoint),
+	KUNIT_CASE(ags_share_out_segments),
+	KUNIT_CASE(striping_example),
+	{}
+};
+
+struct kunit_suite kvc_layout_suite = {
+	.name = "kvc_layout",
+	.test_cases = kvc_layout_cases,
+};
