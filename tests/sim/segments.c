@@ -12,6 +12,13 @@
 #define ABSENT		(~0U)
 #define BLOCK_BYTES	4096U
 
+/* Puts and rewrites have segments of their own. */
+enum stream {
+	STREAM_PUT,
+	STREAM_REWRITE,
+	STREAMS
+};
+
 /**
  * struct group - an AG
  * @budget: of its rewrites
@@ -19,7 +26,7 @@
  * @nr_clean: how many
  * @sealed: ring of sealed segments, oldest at @oldest
  * @nr_sealed: how many
- * @open: segment that takes puts and rewrites
+ * @open: per stream the segment that takes its blocks, ABSENT: none yet
  */
 struct group {
 	struct kvc_budget budget;
@@ -28,7 +35,7 @@ struct group {
 	u32 *sealed;
 	u32 oldest;
 	u32 nr_sealed;
-	u32 open;
+	u32 open[STREAMS];
 };
 
 /**
@@ -55,17 +62,19 @@ struct cache {
 	unsigned long *keep;
 };
 
-static void append(struct cache *c, struct group *g, u32 block)
+static void append(struct cache *c, struct group *g, enum stream stream, u32 block)
 {
 	u32 size = c->pool->segment_blocks;
+	u32 *open = &g->open[stream];
 
-	if (c->used[g->open] == size) {
-		g->sealed[(g->oldest + g->nr_sealed++) % c->group_segments] = g->open;
-		g->open = g->clean[--g->nr_clean];
+	if (*open == ABSENT || c->used[*open] == size) {
+		if (*open != ABSENT)
+			g->sealed[(g->oldest + g->nr_sealed++) % c->group_segments] = *open;
+		*open = g->clean[--g->nr_clean];
 	}
-	c->place[block] = g->open * size + c->used[g->open];
+	c->place[block] = *open * size + c->used[*open];
 	c->slots[c->place[block]] = block;
-	c->used[g->open]++;
+	c->used[*open]++;
 	c->touched[block] = false;
 }
 
@@ -96,7 +105,7 @@ static void reclaim_segment(struct cache *c, struct group *g)
 		u32 block = c->slots[first + i];
 
 		if (kvc_clock_kept(c->keep, i)) {
-			append(c, g, block);
+			append(c, g, STREAM_REWRITE, block);
 			c->result->rewrites++;
 		} else if (c->objects[i].live) {
 			c->place[block] = ABSENT;
@@ -109,7 +118,7 @@ static void reclaim_segment(struct cache *c, struct group *g)
 static void put(struct cache *c, struct group *g, u32 block, u32 depth)
 {
 	c->depth[block] = min_t(u32, depth, U16_MAX);
-	append(c, g, block);
+	append(c, g, STREAM_PUT, block);
 	kvc_budget_earn(&g->budget, BLOCK_BYTES);
 	c->result->puts++;
 	if (g->nr_clean >= kvc_reserve_low(c->group_segments))
@@ -143,7 +152,7 @@ static void begin(struct cache *c, const struct sim_trace *t)
 		g->sealed = sim_alloc(c->group_segments, sizeof(*g->sealed));
 		for (j = 0; j < c->group_segments; j++)
 			g->clean[g->nr_clean++] = i * c->group_segments + j;
-		g->open = g->clean[--g->nr_clean];
+		memset(g->open, 0xff, sizeof(g->open));
 		kvc_budget_init(&g->budget, pool->percent,
 				(u64)pool->cap_segments * pool->segment_blocks * BLOCK_BYTES);
 	}
