@@ -8,5 +8,6 @@
 extern struct kunit_suite kvc_layout_suite;
 extern struct kunit_suite kvc_codec_suite;
 extern struct kunit_suite kvc_clock_suite;
+extern struct kunit_suite kvc_cut_suite;
 
 #endif
