@@ -12,9 +12,12 @@ struct prng {
 	u64 s[4];
 };
 
+#define PRNG_STEP	0x9e3779b97f4a7c15ULL
+
+/* One to one: different numbers stay different. */
 static inline u64 prng_mix(u64 x)
 {
-	x += 0x9e3779b97f4a7c15;
+	x += PRNG_STEP;
 	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
 	x = (x ^ x >> 27) * 0x94d049bb133111eb;
 	return x ^ x >> 31;
@@ -25,7 +28,7 @@ static inline void prng_seed(struct prng *p, u64 seed)
 	int i;
 
 	for (i = 0; i < 4; i++)
-		p->s[i] = prng_mix(seed + i * 0x9e3779b97f4a7c15);
+		p->s[i] = prng_mix(seed + i * PRNG_STEP);
 }
 
 static inline u64 prng_rotate(u64 x, int by)
