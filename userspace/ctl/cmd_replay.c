@@ -276,14 +276,6 @@ static int open_trace(struct ctl *ctl, struct run *run)
 	return CTL_OK;
 }
 
-static u64 now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (u64)t.tv_sec * 1000000000 + (u64)t.tv_nsec;
-}
-
 static void sleep_until(u64 ns)
 {
 	const struct timespec t = {
@@ -433,7 +425,7 @@ static int replay(struct ctl *ctl, struct run *run)
 	u32 i, step, started;
 
 	ctl_progress_begin(&run->progress, ctl, "replaying requests", run->most);
-	run->begun_ns = now_ns();
+	run->begun_ns = latency_now();
 	for (started = 0; started < run->threads; started++) {
 		struct thread *t = &threads[started];
 
@@ -457,7 +449,7 @@ static int replay(struct ctl *ctl, struct run *run)
 	}
 	ctl_progress_end(&run->progress);
 	sum.errors += run->errors;
-	report(run, &sum, latency, (double)(now_ns() - run->begun_ns) / 1e9);
+	report(run, &sum, latency, (double)(latency_now() - run->begun_ns) / 1e9);
 	free(threads);
 	free(latency);
 	if (sum.mismatches)

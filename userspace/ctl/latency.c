@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* How long many calls took; see latency.h. */
+#include <time.h>
+
 #include "latency.h"
 
 #define SHIFT	5
@@ -24,6 +26,14 @@ static u64 top_of(u32 bucket)
 		return bucket;
 	power = bucket / FINE - 1;
 	return ((u64)(bucket % FINE + FINE + 1) << power) - 1;
+}
+
+u64 latency_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (u64)t.tv_sec * 1000000000 + (u64)t.tv_nsec;
 }
 
 void latency_add(struct latency *l, u64 ns)

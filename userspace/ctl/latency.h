@@ -15,6 +15,9 @@ struct latency {
 	u64 buckets[LATENCY_BUCKETS];
 };
 
+/* Nanoseconds of the monotonic clock. */
+u64 latency_now(void);
+
 void latency_add(struct latency *l, u64 ns);
 void latency_merge(struct latency *into, const struct latency *from);
 

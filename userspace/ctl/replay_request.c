@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include "prng.h"
 #include "replay.h"
@@ -215,14 +214,6 @@ static void failed(struct replay_worker *w, u32 block, int error)
 
 /* --- the steps --- */
 
-static u64 now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (u64)t.tv_sec * 1000000000 + (u64)t.tv_nsec;
-}
-
 /* Send the first @n elements down. False: refused, there is no going on. */
 static bool send_batch(struct replay_worker *w, enum replay_step step, u32 n)
 {
@@ -233,10 +224,10 @@ static bool send_batch(struct replay_worker *w, enum replay_step step, u32 n)
 		[REPLAY_PUT] = kvc_batch_put,
 	};
 	struct replay *r = w->replay;
-	u64 begun = now_ns();
+	u64 begun = latency_now();
 	ssize_t ret = calls[step](r->call.kvc, &r->call.call, w->ios, n);
 
-	latency_add(&w->latency[step], now_ns() - begun);
+	latency_add(&w->latency[step], latency_now() - begun);
 	if (ret >= 0)
 		return true;
 	w->counts.errors++;
