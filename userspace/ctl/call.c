@@ -102,7 +102,7 @@ static u32 *list_pools(struct ctl *ctl, struct kvc *kvc, int *count)
 	}
 }
 
-static bool pool_matches(struct ctl *ctl, u32 pool, const char *text)
+bool call_pool_matches(struct ctl *ctl, unsigned int pool, const char *text)
 {
 	struct kvc *kvc = kvc_open(ctl->device, pool);
 	struct kvcache_info info;
@@ -131,7 +131,7 @@ unsigned int call_find_pool(struct ctl *ctl, struct kvc *kvc, const char *text)
 	if (!pools)
 		return 0;
 	for (i = 0; i < count; i++) {
-		if (!pool_matches(ctl, pools[i], text))
+		if (!call_pool_matches(ctl, pools[i], text))
 			continue;
 		if (found) {
 			ctl_err(ctl, text, "Give the pool's number or UUID.",

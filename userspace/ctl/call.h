@@ -43,6 +43,9 @@ struct kvc *call_device(struct ctl *ctl);
 /* Number of an attached pool by number, name or UUID; 0 with a message. */
 unsigned int call_find_pool(struct ctl *ctl, struct kvc *kvc, const char *text);
 
+/* Has this attached pool the name or UUID? */
+bool call_pool_matches(struct ctl *ctl, unsigned int pool, const char *text);
+
 /* Tell an error of the library about something, return the exit code. */
 int call_failed(struct ctl *ctl, const char *subject, int error);
 /* The exit code alone. */
