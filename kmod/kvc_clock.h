@@ -146,8 +146,8 @@ static inline bool kvc_clock_kept(const unsigned long *keep, u32 i)
  * are. Touched ones are while the budget lasts, by depth, and among those of
  * the depth at which it runs out, as many as fit, in their order.
  *
- * Takes three passes over @o, 20 where the budget does not last. A segment whose live objects are all
- * pinned yields nothing: the caller bounds pins.
+ * Takes four passes over @o, 20 where the budget does not last. A segment whose
+ * live objects are all pinned yields nothing: the caller bounds pins.
  *
  * Return: bytes of the objects to rewrite.
  */
