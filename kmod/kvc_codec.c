@@ -844,9 +844,13 @@ static bool record_belongs(const struct kvc_records *it,
 {
 	switch (rec->type) {
 	case KVC_REC_PUT:
-		return rec->put.segment - it->first_segment <
-				it->nr_segments &&
-		       (!it->summary || rec->put.generation == it->generation);
+		if (rec->put.segment - it->first_segment >= it->nr_segments)
+			return false;
+		if (it->summary)
+			return rec->put.generation == it->generation;
+		return !rec->put.moved ||
+		       rec->put.old_segment - it->first_segment <
+				it->nr_segments;
 	case KVC_REC_DELETE:
 		return !it->summary &&
 		       rec->del.segment - it->first_segment < it->nr_segments;

@@ -377,7 +377,7 @@ struct kvc_rec_header {
  * @pin: seconds since 1970 UTC until which eviction keeps it, 0: not pinned
  * @key_len: bytes of the key behind this structure, 1 .. KVC_MAX_KEY
  * @depth: place in its prefix, 0: unknown or first
- * @old_segment: where the object stood before eviction moved it
+ * @old_segment: where the object stood before eviction moved it, in the same AG
  * @old_generation: and the generation of that segment then
  * @old_offset: and its offset there
  * @reserved0: 0

@@ -478,6 +478,20 @@ static void journal_blocks(struct kunit *test)
 	b->ag = cpu_to_le32(7);
 	KUNIT_ASSERT_EQ(test, 0, kvc_journal_open(block, &geometry, &j, &it));
 	KUNIT_EXPECT_EQ(test, -EINVAL, kvc_records_next(&it, &record));
+
+	/* Nor can an object have moved here from another AG. */
+	kvc_fixture_record(&state, &geometry, 6, KVC_REC_PUT, &record, key);
+	record.put.moved = true;
+	record.put.old_offset = 0;
+	for (i = 6; i <= 7; i++) {
+		record.put.old_segment = kvc_ag_first_segment(&geometry, i);
+		kvc_journal_begin(block, 6, 12);
+		KUNIT_ASSERT_TRUE(test, kvc_journal_add(block, &record));
+		KUNIT_ASSERT_EQ(test, 0,
+				kvc_journal_open(block, &geometry, &j, &it));
+		KUNIT_EXPECT_EQ(test, i == 6 ? 1 : -EINVAL,
+				kvc_records_next(&it, &record));
+	}
 }
 
 static void summary_blocks(struct kunit *test)

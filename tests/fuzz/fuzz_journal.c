@@ -16,6 +16,8 @@ static void check(const struct kvc_geometry *g, u32 ag,
 	switch (rec->type) {
 	case KVC_REC_PUT:
 		in_ag(g, ag, rec->put.segment);
+		if (rec->put.moved)
+			in_ag(g, ag, rec->put.old_segment);
 		break;
 	case KVC_REC_DELETE:
 		in_ag(g, ag, rec->del.segment);
