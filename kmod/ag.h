@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * DOC: allocation groups: what this host owns
+ *
+ * An AG is a fixed set of segments and one journal. All that changes an AG goes
+ * through its mutex, @lock, held for short times and never over I/O, and the
+ * order "record appended to the journal, memory changed" is one critical
+ * section of it, so that a checkpoint, which copies memory and takes its place in
+ * the journal in one section too, agrees with the records around it.
+ * What a record allows (reuse, an answer) waits until it is durable.
+ *
+ * One worker per AG does all that takes time: it seals full segments, opens
+ * clean ones ahead of need, evicts, writes checkpoints. It is the only one
+ * that opens, seals and retires, so these never race with each other.
+ *
+ * A segment's life: FREE -> (OPEN durable, discarded) standby -> open for puts or
+ * rewrites -> full -> (no writer left, summary durable, SEAL) sealed -> victim
+ * -> (moves, RETIRE durable) retired -> (entries gone, readers gone) FREE.
+ */
+#ifndef KVC_AG_H
+#define KVC_AG_H
+
+#include <linux/mutex.h>
+#include <linux/workqueue.h>
+#include "index.h"
+#include "journal.h"
+#include "kvc_clock.h"
+#include "kvc_segment.h"
+
+struct kvc_join;
+
+/**
+ * struct kvc_log_item - a PUT of an unsealed segment, kept for the summary
+ * @entry: its entry
+ * @length: of @record
+ * @record: as in the journal
+ */
+struct kvc_log_item {
+	struct kvc_entry *entry;
+	u32 length;
+	u32 reserved;
+	u8 record[];
+};
+
+struct kvc_log_page {
+	struct kvc_log_page *next;
+	u32 used;
+	u32 reserved;
+	u8 data[];
+};
+
+#define KVC_LOG_PAGE_DATA ((u32)(PAGE_SIZE - sizeof(struct kvc_log_page)))
+
+/**
+ * struct kvc_log - the PUT records of an unsealed segment, in journal order
+ * @first: pages
+ * @last: page that takes the next record
+ * @count: records
+ * @bytes: of all records, for the checkpoint's size
+ */
+struct kvc_log {
+	struct kvc_log_page *first;
+	struct kvc_log_page *last;
+	u32 count;
+	u64 bytes;
+};
+
+/* Where a segment is within its life, beyond what media know. */
+enum kvc_role {
+	KVC_ROLE_NONE,		/* free, sealed, or retired and drained */
+	KVC_ROLE_STANDBY,	/* OPEN is durable, nothing written yet */
+	KVC_ROLE_ACTIVE,	/* ag->open[] points to it */
+	KVC_ROLE_FULL,		/* takes no more; to be sealed */
+	KVC_ROLE_FROZEN,	/* open at takeover; sealed after Q */
+	KVC_ROLE_DRAINING,	/* retired; readers may remain */
+};
+
+/**
+ * struct kvc_segment - a segment in memory
+ * @s: what media know; changes under the AG's lock, at append
+ * @ag: AG
+ * @role: enum kvc_role; under the AG's lock
+ * @readers: reads in flight; taken under RCU together with the look-up
+ *	(protocol rule 16)
+ * @writers: puts whose outcome is not known; none at SEAL and RETIRE (rule 17)
+ * @live: objects that can be hit
+ * @live_blocks: their 4 KiB blocks
+ * @dead: objects with a record here that can't be hit any more
+ * @space: while ACTIVE
+ * @chunks: entries; appended under the AG's lock
+ * @log: while unsealed
+ * @ready_at: jiffies before which nothing of it is written (Q)
+ * @members: bit per member that holds a lane
+ */
+struct kvc_segment {
+	struct kvc_seg s;
+	struct kvc_ag *ag;
+	enum kvc_role role;
+	atomic_t readers;
+	atomic_t writers;
+	atomic_t live;
+	atomic_t live_blocks;
+	atomic_t dead;
+	struct kvc_space space;
+	struct kvc_chunk *chunks;
+	struct kvc_log log;
+	unsigned long ready_at;
+	u64 members;
+};
+
+enum kvc_stream {
+	KVC_STREAM_PUT,
+	KVC_STREAM_REWRITE,
+	KVC_NR_STREAMS,
+};
+
+/**
+ * struct kvc_ag - an allocation group
+ * @join: attachment
+ * @number: AG
+ * @nr: segments
+ * @segments: by number - first
+ * @first: number of its first segment
+ * @owned: takes puts; false: could not be taken over (home member missing)
+ * @lock: see DOC above. Order: @lock, then journal.lock
+ * @journal: of this epoch
+ * @open: segment per stream, or NULL
+ * @standby: clean and opened, or NULL
+ * @moving: victim whose moves are being journaled; deletes in it wait
+ * @next_order: next seal's place in reclaim order
+ * @nr_free: segments that are FREE and drained
+ * @budget: for rewrites
+ * @work: worker
+ * @wait: for @moving
+ * @free_low: reclaim starts below it
+ * @free_high: and goes on up to it
+ * @objects_found: by the takeover
+ * @checkpoint_limit: bytes of records that a checkpoint may have
+ */
+struct kvc_ag {
+	struct kvc_join *join;
+	u32 number;
+	u32 nr;
+	u32 first;
+	bool owned;
+	struct kvc_segment *segments;
+	struct mutex lock;
+	struct kvc_journal journal;
+	struct kvc_segment *open[KVC_NR_STREAMS];
+	struct kvc_segment *standby;
+	struct kvc_segment *moving;
+	u64 next_order;
+	u32 nr_free;
+	struct kvc_budget budget;
+	struct delayed_work work;
+	wait_queue_head_t wait;
+	u32 free_low;
+	u32 free_high;
+	u64 objects_found;
+	u64 checkpoint_limit;
+};
+
+/**
+ * struct kvc_reservation - a run in an open segment, with its entry
+ * @segment: counts one writer
+ * @entry: fresh, not in the index
+ * @offset: first 4 KiB block
+ */
+struct kvc_reservation {
+	struct kvc_segment *segment;
+	struct kvc_entry *entry;
+	u32 offset;
+};
+
+/* --- ag.c: memory and transitions --- */
+
+int kvc_ag_init(struct kvc_ag *ag, struct kvc_join *join, u32 number);
+
+/* Stop the worker, kill the journal, free all. No user is left. */
+void kvc_ag_destroy(struct kvc_ag *ag);
+
+/* Wake the worker. Any context. */
+void kvc_ag_kick(struct kvc_ag *ag);
+
+static inline struct kvc_segment *kvc_ag_segment(struct kvc_ag *ag, u32 number)
+{
+	return &ag->segments[number - ag->first];
+}
+
+/* All members of the segment are live. */
+bool kvc_segment_healthy(const struct kvc_segment *seg);
+
+/**
+ * kvc_ag_reserve() - take a run for a new object
+ * @ag: AG
+ * @stream: which open segment
+ * @hash: key hash
+ * @key_len: of the key
+ * @bytes: length
+ * @depth: of the key in its prefix
+ * @expiry: 0 or seconds
+ * @r: filled in
+ *
+ * Return: 0; -EAGAIN: no clean segment here (the worker has been woken);
+ * -ENOMEM.
+ */
+int kvc_ag_reserve(struct kvc_ag *ag, enum kvc_stream stream,
+		   struct kvc_hash hash, u32 key_len, u64 bytes, u32 depth,
+		   u64 expiry, struct kvc_reservation *r);
+
+/**
+ * kvc_ag_release() - give a reservation up whose object is not journaled
+ *
+ * The entry is dead (the caller takes it out of the index); its run is lost
+ * until the segment is reclaimed. Any context.
+ */
+void kvc_ag_release(struct kvc_reservation *r);
+
+/**
+ * kvc_ag_append_put() - journal a PUT and log it for the summary
+ * @ag: AG, locked
+ * @put: record
+ * @r: reservation
+ * @c: commit or NULL
+ * @reserve: see kvc_journal_append()
+ *
+ * Return: as kvc_journal_append(), or -ENOMEM.
+ */
+int kvc_ag_append_put(struct kvc_ag *ag, const struct kvc_put *put,
+		      struct kvc_reservation *r, struct kvc_commit *c,
+		      u32 reserve);
+
+/**
+ * kvc_ag_settle() - wait for a record of the worker's, however long it takes
+ *
+ * The worker can't go on without knowing: it waits out a home member that is
+ * away. Return: 0, why the journal was killed, or -ETIMEDOUT when stopping.
+ */
+int kvc_ag_settle(struct kvc_ag *ag, u64 position);
+
+/**
+ * kvc_ag_transition() - journal an OPEN, SEAL or RETIRE and wait for it
+ * @seg: segment
+ * @type: KVC_REC_OPEN, KVC_REC_SEAL or KVC_REC_RETIRE
+ * @rec: segment and state are filled in here; SEAL: so is the order
+ * @role: that the segment has from the append on
+ *
+ * For the worker. Memory changes at the append; an error behind that point
+ * means that the journal was killed or that the AG is being torn down.
+ *
+ * Return: 0, or a negative errno; *@appended tells whether memory changed.
+ */
+int kvc_ag_transition(struct kvc_segment *seg, u32 type,
+		      struct kvc_segment_rec *rec, enum kvc_role role,
+		      bool *appended);
+
+/* The put's record is durable: the object can be hit. Any context. */
+void kvc_ag_publish(struct kvc_reservation *r);
+
+/* An entry can't be hit any more: count it. Any context; once per entry. */
+void kvc_ag_entry_died(struct kvc_entry *e);
+
+/* Drop a segment's reader. Any context. */
+void kvc_segment_put_reader(struct kvc_segment *seg);
+
+/* Ring blocks that ordinary records and the worker's leave free. */
+u32 kvc_ag_put_reserve(const struct kvc_ag *ag);
+u32 kvc_ag_worker_reserve(const struct kvc_ag *ag);
+
+/* Take all entries of a segment out of the index (its RETIRE is durable). */
+void kvc_segment_forget(struct kvc_segment *seg);
+
+/* Free the entries of a forgotten segment: no reader is left either. */
+void kvc_segment_empty(struct kvc_segment *seg);
+
+void kvc_log_free(struct kvc_log *log);
+int kvc_log_append(struct kvc_log *log, struct kvc_entry *entry,
+		   const struct kvc_put *put);
+
+/**
+ * kvc_log_for_each() - call @fn for every item in order until it returns
+ *	non-zero, and return that
+ */
+int kvc_log_for_each(const struct kvc_log *log,
+		     int (*fn)(const struct kvc_log_item *item, void *arg),
+		     void *arg);
+
+/* --- checkpoint.c --- */
+
+/**
+ * kvc_ag_checkpoint() - write a checkpoint, then the header, then trim
+ * @ag: AG; called by its worker, or by takeover before it serves
+ *
+ * Protocol rules 20 and 28. Return: 0 or negative errno.
+ */
+int kvc_ag_checkpoint(struct kvc_ag *ag);
+
+/* Header of a new epoch, then its first checkpoint (protocol rule 20). */
+int kvc_ag_begin_epoch(struct kvc_ag *ag);
+
+/* Bytes of records that a checkpoint would have now. */
+u64 kvc_ag_checkpoint_bytes(struct kvc_ag *ag);
+
+/* --- summary.c --- */
+
+/* Write the summary of a full segment and its SEAL (rules 17, 29). */
+int kvc_segment_seal(struct kvc_segment *seg);
+
+/**
+ * kvc_summary_read() - read a sealed segment's summary
+ * @join: attachment
+ * @s: what media know of the segment
+ * @buf: set to @s->summary_blocks blocks, to be kvfree()d
+ *
+ * All blocks are verified, with the SEAL's CRC and the generation (rule 29).
+ *
+ * Return: 0, -ENOMEM, -EIO, -EBADMSG.
+ */
+int kvc_summary_read(struct kvc_join *join, const struct kvc_seg *s,
+		     void **buf);
+
+/**
+ * kvc_summary_for_each() - call @fn for each PUT of verified summary blocks
+ *	until it returns non-zero, and return that; -EBADMSG: malformed
+ */
+int kvc_summary_for_each(struct kvc_join *join, const struct kvc_seg *s,
+			 const void *buf,
+			 int (*fn)(const struct kvc_put *put, void *arg),
+			 void *arg);
+
+/* --- worker.c, evict.c --- */
+
+void kvc_ag_work(struct work_struct *work);
+
+/* Reclaim one segment. Return: 0, -EAGAIN (nothing to reclaim), errors. */
+int kvc_ag_evict(struct kvc_ag *ag);
+
+/* Make a clean segment ready and hand it out; for the worker only. */
+int kvc_ag_open_segment(struct kvc_ag *ag, u32 keep_free,
+			struct kvc_segment **out);
+
+/* RETIRE a segment and forget it; for the worker only. */
+int kvc_segment_retire(struct kvc_segment *seg);
+
+/* Seal everything that is open, for a detach in good order. */
+void kvc_ag_quiesce(struct kvc_ag *ag);
+
+/* --- load.c --- */
+
+/**
+ * kvc_ag_takeover() - load an AG and begin a new epoch in it
+ * @ag: initialised
+ * @shown: highest epoch that any slot shows for it, 0: none
+ * @in_doubt: may writes of this owner (slot, incarnation) still land?
+ * @waited: Q has passed since the attach began to watch
+ *
+ * Protocol rules 6, 20, 21, 30. Return: 0; -EAGAIN: every area that could take
+ * the new epoch is in doubt: call again when Q has passed; errors.
+ */
+int kvc_ag_takeover(struct kvc_ag *ag, u64 shown,
+		    bool (*in_doubt)(struct kvc_join *join, u32 slot, u64 inc),
+		    bool waited);
+
+#endif

@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The border for PUT, GET, EXISTS and DELETE: takes the user's arrays apart,
+ * checks everything before anything is done, and runs the keys in windows, so
+ * that many are in flight and memory stays bounded.
+ */
+#include <linux/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <uapi/linux/kvcache.h>
+#include "compat.h"
+#include "batch.h"
+#include "object.h"
+
+/* Keys in flight at a time, and bytes: what one call may pin. */
+#define KVC_WINDOW		64
+#define KVC_WINDOW_BYTES	(256ULL << 20)
+
+/**
+ * struct kvc_window_key - a key that is being worked on
+ * @op: operation
+ * @key: key
+ * @iov: pieces of memory: @one, or kvmalloc()ed
+ * @one: if there is but one
+ */
+struct kvc_window_key {
+	struct kvc_op op;
+	struct kvc_key key;
+	struct iovec *iov;
+	struct iovec one;
+};
+
+struct kvc_run {
+	unsigned int nr;		/* of the ioctl */
+	struct kvcache_batch b;
+	struct kvcache_io *ios;
+	struct kvc_pool *pool;
+	struct kvc_window_key *window;
+	unsigned long deadline;
+};
+
+static bool kvc_io_has_data(unsigned int nr)
+{
+	return nr == _IOC_NR(KVCACHE_IOC_PUT) || nr == _IOC_NR(KVCACHE_IOC_GET);
+}
+
+unsigned long kvc_deadline(u32 ms)
+{
+	return jiffies + msecs_to_jiffies(ms ?: KVCACHE_DEADLINE_DEFAULT_MS);
+}
+
+int kvc_struct_in(void *to, size_t known, void __user *from)
+{
+	u32 size;
+
+	if (get_user(size, (u32 __user *)from))
+		return -EFAULT;
+	if (size < 2 * sizeof(u32) || size > PAGE_SIZE)
+		return -EINVAL;
+	return copy_struct_from_user(to, known, from, size);
+}
+
+int kvc_struct_out(void __user *to, const void *from, size_t known, u32 callers)
+{
+	/* The first field is the caller's own size: it stays. */
+	size_t n = min_t(size_t, known, callers);
+
+	return copy_to_user(to + sizeof(u32), from + sizeof(u32),
+			    n - sizeof(u32)) ? -EFAULT : 0;
+}
+
+/* --- checks --- */
+
+static int kvc_io_check(unsigned int nr, const struct kvcache_io *io)
+{
+	bool put = nr == _IOC_NR(KVCACHE_IOC_PUT);
+	bool get = nr == _IOC_NR(KVCACHE_IOC_GET);
+	bool exists = nr == _IOC_NR(KVCACHE_IOC_EXISTS);
+
+	if (io->flags & ~KVCACHE_IO_FLAGS || io->reserved[0] || io->reserved[1])
+		return -EINVAL;
+	if (!io->key_len || io->key_len > KVCACHE_KEY_MAX)
+		return -EINVAL;
+	if (io->flags & KVCACHE_IO_RANGE ? !get : io->offset)
+		return -EINVAL;
+	if (io->flags & KVCACHE_IO_PIN ? !(put || exists) || !io->pin : io->pin)
+		return -EINVAL;
+	if (!put && (io->depth || io->expiry))
+		return -EINVAL;
+	if (!kvc_io_has_data(nr))
+		return io->data || io->data_len ||
+				       io->flags & KVCACHE_IO_IOVEC ?
+			       -EINVAL : 0;
+	if (io->flags & KVCACHE_IO_IOVEC)
+		return io->data_len && io->data_len <= KVCACHE_IOV_MAX ? 0 :
+									-EINVAL;
+	return put && !io->data_len ? -EINVAL : 0;
+}
+
+static int kvc_run_copy_ios(struct kvc_run *r, void __user *arg)
+{
+	struct kvcache_batch *b = &r->b;
+	u32 i;
+	int err;
+
+	err = kvc_struct_in(b, sizeof(*b), arg);
+	if (err)
+		return err;
+	if (b->flags || b->reserved || !b->count ||
+	    b->count > KVCACHE_BATCH_MAX ||
+	    b->io_size != sizeof(struct kvcache_io) ||
+	    b->deadline_ms > KVCACHE_DEADLINE_MAX_MS)
+		return -EINVAL;
+	r->ios = kvmalloc_array(b->count, sizeof(*r->ios), GFP_KERNEL);
+	if (!r->ios)
+		return -ENOMEM;
+	if (copy_from_user(r->ios, u64_to_user_ptr(b->ios),
+			   b->count * sizeof(*r->ios)))
+		return -EFAULT;
+	for (i = 0; i < b->count; i++) {
+		err = kvc_io_check(r->nr, &r->ios[i]);
+		if (err)
+			return err;
+		r->ios[i].length = 0;
+		r->ios[i].transferred = 0;
+		r->ios[i].out_flags = 0;
+		r->ios[i].status = -ECANCELED;
+	}
+	return 0;
+}
+
+/* --- memory of one key --- */
+
+static int kvc_iov_copy(struct kvc_window_key *w, const struct kvcache_io *io)
+{
+	const struct kvcache_iovec __user *u = u64_to_user_ptr(io->data);
+	struct kvcache_iovec piece;
+	u64 total = 0;
+	u32 i;
+
+	w->iov = kvmalloc_array(io->data_len, sizeof(*w->iov), GFP_KERNEL);
+	if (!w->iov)
+		return -ENOMEM;
+	for (i = 0; i < io->data_len; i++) {
+		if (copy_from_user(&piece, &u[i], sizeof(piece)))
+			return -EFAULT;
+		if (piece.len > MAX_RW_COUNT ||
+		    !access_ok(u64_to_user_ptr(piece.base), piece.len))
+			return piece.len > MAX_RW_COUNT ? -EINVAL : -EFAULT;
+		w->iov[i].iov_base = u64_to_user_ptr(piece.base);
+		w->iov[i].iov_len = piece.len;
+		total += piece.len;
+		if (total > MAX_RW_COUNT)
+			return -EINVAL;
+	}
+	return 0;
+}
+
+static int kvc_io_memory(struct kvc_run *r, struct kvc_window_key *w,
+			 const struct kvcache_io *io)
+{
+	unsigned int dir = r->nr == _IOC_NR(KVCACHE_IOC_PUT) ? ITER_SOURCE :
+								ITER_DEST;
+	u64 total = 0;
+	u32 i, n = 1;
+	int err;
+
+	if (io->flags & KVCACHE_IO_IOVEC) {
+		err = kvc_iov_copy(w, io);
+		if (err)
+			return err;
+		n = io->data_len;
+	} else {
+		if (io->data_len > MAX_RW_COUNT)
+			return -EINVAL;
+		if (!access_ok(u64_to_user_ptr(io->data), io->data_len))
+			return -EFAULT;
+		w->one.iov_base = u64_to_user_ptr(io->data);
+		w->one.iov_len = io->data_len;
+		w->iov = &w->one;
+	}
+	for (i = 0; i < n; i++)
+		total += w->iov[i].iov_len;
+	iov_iter_init(&w->op.iter, dir, w->iov, n, total);
+	return 0;
+}
+
+static int kvc_window_set(struct kvc_run *r, struct kvc_window_key *w,
+			  const struct kvcache_io *io)
+{
+	struct kvc_join *join = r->pool->join;
+	int err;
+
+	memset(&w->op, 0, sizeof(w->op));
+	w->iov = NULL;
+	w->op.join = join;
+	w->op.key = &w->key;
+	w->op.deadline = r->deadline;
+	w->op.range = io->flags & KVCACHE_IO_RANGE;
+	w->op.offset = io->offset;
+	w->op.depth = io->depth;
+	w->op.expiry = io->expiry;
+	w->op.pin = io->pin;
+	if (copy_from_user(w->key.bytes, u64_to_user_ptr(io->key), io->key_len))
+		return -EFAULT;
+	err = kvc_key_set(join, &w->key, r->b.tenant, io->key_len);
+	if (!err && kvc_io_has_data(r->nr))
+		err = kvc_io_memory(r, w, io);
+	return err;
+}
+
+static void kvc_window_clear(struct kvc_window_key *w)
+{
+	if (w->iov != &w->one)
+		kvfree(w->iov);
+	w->iov = NULL;
+}
+
+static void kvc_window_result(struct kvc_run *r, struct kvc_window_key *w,
+			      struct kvcache_io *io)
+{
+	io->status = w->op.status;
+	io->length = w->op.length;
+	io->transferred = w->op.transferred;
+	io->out_flags = w->op.busy ? KVCACHE_IO_BUSY : 0;
+	if (!io->status)
+		r->b.done++;
+}
+
+/* --- running --- */
+
+static bool kvc_put_again(const struct kvc_op *op)
+{
+	return (op->status == -EBUSY || op->status == -EAGAIN) && !op->put;
+}
+
+/* A put that had to wait, alone: nothing of its batch is in flight now. */
+static void kvc_put_retry(struct kvc_op *op)
+{
+	while (kvc_put_again(op) && time_before(jiffies, op->deadline) &&
+	       !fatal_signal_pending(current)) {
+		kvc_put_wait(op);
+		kvc_put_start(op);
+		kvc_put_record(op);
+		kvc_put_finish(op);
+	}
+	if (op->status == -EBUSY)
+		op->status = -EAGAIN;
+}
+
+static void kvc_start(unsigned int nr, struct kvc_op *op)
+{
+	if (nr == _IOC_NR(KVCACHE_IOC_GET))
+		kvc_get_start(op);
+	else if (nr == _IOC_NR(KVCACHE_IOC_PUT))
+		kvc_put_start(op);
+	else if (nr == _IOC_NR(KVCACHE_IOC_EXISTS))
+		kvc_exists(op);
+	else
+		kvc_delete_start(op);
+}
+
+static void kvc_finish(unsigned int nr, struct kvc_window_key *w, u32 n)
+{
+	u32 i;
+
+	if (nr == _IOC_NR(KVCACHE_IOC_PUT)) {
+		/* All records first, so that they share commits. */
+		for (i = 0; i < n; i++)
+			kvc_put_record(&w[i].op);
+		for (i = 0; i < n; i++)
+			kvc_put_finish(&w[i].op);
+		for (i = 0; i < n; i++)
+			kvc_put_retry(&w[i].op);
+		return;
+	}
+	for (i = 0; i < n; i++) {
+		if (nr == _IOC_NR(KVCACHE_IOC_GET))
+			kvc_get_finish(&w[i].op);
+		else if (nr == _IOC_NR(KVCACHE_IOC_DELETE))
+			kvc_delete_finish(&w[i].op);
+	}
+}
+
+/* Start keys from @at on, as many as fit in a window. Return: how many. */
+static u32 kvc_run_window(struct kvc_run *r, u32 at)
+{
+	u64 bytes = 0;
+	u32 n = 0;
+
+	while (at + n < r->b.count && n < KVC_WINDOW &&
+	       bytes < KVC_WINDOW_BYTES) {
+		struct kvc_window_key *w = &r->window[n];
+		int err = kvc_window_set(r, w, &r->ios[at + n]);
+
+		if (err)
+			w->op.status = err;
+		else
+			kvc_start(r->nr, &w->op);
+		if (w->op.status == -EINPROGRESS)
+			bytes += w->op.bytes;
+		n++;
+	}
+	return n;
+}
+
+static void kvc_run_all(struct kvc_run *r)
+{
+	u32 at, i, n;
+
+	for (at = 0; at < r->b.count; at += n) {
+		/* Not begun: the rest keeps its ECANCELED. */
+		if (fatal_signal_pending(current) ||
+		    READ_ONCE(r->pool->state) == KVC_POOL_CLOSING)
+			return;
+		n = kvc_run_window(r, at);
+		kvc_finish(r->nr, r->window, n);
+		for (i = 0; i < n; i++) {
+			kvc_window_result(r, &r->window[i], &r->ios[at + i]);
+			kvc_window_clear(&r->window[i]);
+		}
+		cond_resched();
+	}
+}
+
+/* The lease is lost, and the pool is joining anew: no key is there now. */
+static void kvc_run_lapsed(struct kvc_run *r)
+{
+	bool reads = r->nr == _IOC_NR(KVCACHE_IOC_GET) ||
+		     r->nr == _IOC_NR(KVCACHE_IOC_EXISTS);
+	u32 i;
+
+	for (i = 0; i < r->b.count; i++)
+		r->ios[i].status = reads ? -ENOENT : -ESTALE;
+}
+
+static int kvc_run_pool(struct kvc_run *r)
+{
+	u32 n = min_t(u32, r->b.count, KVC_WINDOW);
+	int err;
+
+	r->pool = kvc_pool_get(r->b.pool);
+	if (!r->pool)
+		return -ENODEV;
+	err = kvc_pool_enter(r->pool);
+	if (err == -ESTALE) {
+		kvc_run_lapsed(r);
+		return 0;
+	}
+	if (err)
+		return err;
+	r->window = kvmalloc_array(n, sizeof(*r->window), GFP_KERNEL);
+	if (r->window)
+		kvc_run_all(r);
+	else
+		err = -ENOMEM;
+	kvc_pool_leave(r->pool);
+	kvfree(r->window);
+	return err;
+}
+
+int kvc_batch_ioctl(unsigned int nr, void __user *arg)
+{
+	struct kvc_run r = { .nr = nr };
+	u32 size;
+	int err;
+
+	err = kvc_run_copy_ios(&r, arg);
+	if (err)
+		goto out;
+	size = r.b.size;
+	r.deadline = kvc_deadline(r.b.deadline_ms);
+	r.b.done = 0;
+	err = kvc_run_pool(&r);
+	if (err)
+		goto out;
+	if (copy_to_user(u64_to_user_ptr(r.b.ios), r.ios,
+			 r.b.count * sizeof(*r.ios)))
+		err = -EFAULT;
+	else
+		err = kvc_struct_out(arg, &r.b, sizeof(r.b), size);
+out:
+	if (r.pool)
+		kvc_pool_put(r.pool);
+	kvfree(r.ios);
+	return err;
+}

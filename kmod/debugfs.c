@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * debugfs: /sys/kernel/debug/kvcache/
+ *
+ * abandon: write a pool's number, and the attachment ends as if the host had
+ *	crashed there and then: no bio goes out any more, nothing is written, all
+ *	state is forgotten. For tests: hundreds of crashes in one boot.
+ * ags: every AG of every pool: epoch, journal, segments by state.
+ */
+#include <linux/debugfs.h>
+#include <linux/module.h>
+#include <linux/seq_file.h>
+#include <linux/uaccess.h>
+#include "debugfs.h"
+#include "pool.h"
+
+static struct dentry *kvc_debugfs;
+
+static ssize_t kvc_abandon_write(struct file *file, const char __user *ubuf,
+				 size_t len, loff_t *pos)
+{
+	struct kvc_pool *pool;
+	u32 number;
+	int err;
+
+	err = kstrtou32_from_user(ubuf, len, 0, &number);
+	if (err)
+		return err;
+	pool = number ? kvc_pool_get(number) : NULL;
+	if (!pool)
+		return -ENODEV;
+	err = kvc_pool_abandon(pool);
+	kvc_pool_put(pool);
+	return err ?: len;
+}
+
+static const struct file_operations kvc_abandon_fops = {
+	.owner = THIS_MODULE,
+	.open = simple_open,
+	.write = kvc_abandon_write,
+};
+
+static void kvc_show_ag(struct seq_file *m, struct kvc_ag *ag)
+{
+	u32 i, state[4] = {}, live = 0, dead = 0;
+
+	mutex_lock(&ag->lock);
+	for (i = 0; i < ag->nr; i++) {
+		state[ag->segments[i].s.state & 3]++;
+		live += atomic_read(&ag->segments[i].live);
+		dead += atomic_read(&ag->segments[i].dead);
+	}
+	seq_printf(m, "  ag %u epoch %llu head %llu durable %llu next %llu killed %d free %u open %u sealed %u retired %u live %u dead %u checkpoint %llu/%llu\n",
+		   ag->number, ag->journal.epoch, ag->journal.head,
+		   ag->journal.durable, ag->journal.next, ag->journal.killed,
+		   state[KVC_SEG_FREE], state[KVC_SEG_OPEN],
+		   state[KVC_SEG_SEALED], state[KVC_SEG_RETIRED], live, dead,
+		   kvc_ag_checkpoint_bytes(ag), ag->checkpoint_limit);
+	mutex_unlock(&ag->lock);
+}
+
+static int kvc_ags_show(struct seq_file *m, void *unused)
+{
+	u32 numbers[16], i, k, n;
+
+	n = min_t(u32, kvc_pool_numbers(numbers, ARRAY_SIZE(numbers)),
+		  ARRAY_SIZE(numbers));
+	for (i = 0; i < n; i++) {
+		struct kvc_pool *pool = kvc_pool_get(numbers[i]);
+
+		if (!pool)
+			continue;
+		if (!kvc_pool_enter(pool)) {
+			seq_printf(m, "pool %u %s\n", pool->number,
+				   pool->g.name);
+			for (k = 0; k < pool->g.nr_ags; k++)
+				if (pool->join->ags[k].owned)
+					kvc_show_ag(m, &pool->join->ags[k]);
+			kvc_pool_leave(pool);
+		}
+		kvc_pool_put(pool);
+	}
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(kvc_ags);
+
+void kvc_debugfs_init(void)
+{
+	kvc_debugfs = debugfs_create_dir("kvcache", NULL);
+	debugfs_create_file("abandon", 0200, kvc_debugfs, NULL,
+			    &kvc_abandon_fops);
+	debugfs_create_file("ags", 0400, kvc_debugfs, NULL, &kvc_ags_fops);
+}
+
+void kvc_debugfs_exit(void)
+{
+	debugfs_remove_recursive(kvc_debugfs);
+}

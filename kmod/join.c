@@ -1,0 +1,579 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * DOC: joining a pool
+ *
+ * The embedded default, with no lock service: whoever attaches takes the whole
+ * pool, if nobody else is alive in it.
+ *
+ *  1. Watch the slots for longer than a lease, unless all of them were left in
+ *     good order. A slot that moves is alive: refused, by name.
+ *  2. Claim a slot that nobody's writes can still reach: one never used or left
+ *     in good order; else wait for Q and take a dead one. Incarnation = highest
+ *     seen + 1.
+ *  3. Wait, then read all slots again: two that claim at the same time see each
+ *     other, or one sees its claim overwritten, since from scan to claim takes
+ *     less time than the wait.
+ *  4. Take every AG over, side by side, heartbeat running.
+ *  5. Show the epochs in the slot, and serve.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/delay.h>
+#include <linux/mm.h>
+#include <linux/random.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/timekeeping.h>
+#include "label.h"
+#include "slot.h"
+
+bool kvc_join_lease_ok(const struct kvc_join *join)
+{
+	return ktime_get_boottime_ns() < READ_ONCE(join->lease_until);
+}
+
+static bool kvc_join_lease(void *arg)
+{
+	return kvc_join_lease_ok(arg);
+}
+
+/* Sleep in pieces, so that a signal to an attach is heard. */
+static int kvc_join_sleep(struct kvc_join *join, unsigned long ms)
+{
+	if (READ_ONCE(join->pool->state) == KVC_POOL_CLOSING)
+		return -ECANCELED;
+	if (msleep_interruptible(ms) || signal_pending(current))
+		return -EINTR;
+	return 0;
+}
+
+static bool kvc_slot_in_use(const struct kvc_slot_info *s)
+{
+	return s->state == KVC_SLOT_JOINING || s->state == KVC_SLOT_ACTIVE;
+}
+
+static void kvc_join_name_holder(struct kvc_join *join, char *reason, u32 slot,
+				 const struct kvc_slot_info *s)
+{
+	kvc_reason(reason,
+		   "pool %s is held by host %s%s%s%s (slot %u, boot %pUb, %s): detach it there first",
+		   join->g->name, s->node[0] ? s->node : "(no name)",
+		   s->nqn[0] ? " (" : "", s->nqn, s->nqn[0] ? ")" : "", slot,
+		   s->boot_id,
+		   s->state == KVC_SLOT_JOINING ? "attaching" : "alive");
+}
+
+/* What a slot showed when the watch began. */
+struct kvc_sighting {
+	u64 sequence;
+	u64 incarnation;
+	u32 state;
+};
+
+static void kvc_join_sight(struct kvc_join *join, struct kvc_sighting *seen)
+{
+	u32 i;
+
+	for (i = 0; i < join->g->nr_slots; i++) {
+		const struct kvc_slot_info *s = kvc_slot(join, i);
+
+		seen[i].sequence = s->sequence;
+		seen[i].incarnation = s->incarnation;
+		seen[i].state = s->state;
+	}
+}
+
+/* Has any slot but ours moved since it was sighted, to one in use? */
+static int kvc_join_moved(struct kvc_join *join,
+			  const struct kvc_sighting *seen, char *reason)
+{
+	u32 i;
+
+	for (i = 0; i < join->g->nr_slots; i++) {
+		const struct kvc_slot_info *s = kvc_slot(join, i);
+
+		if (i == join->writer.slot || !kvc_slot_in_use(s) ||
+		    (s->sequence == seen[i].sequence &&
+		     s->incarnation == seen[i].incarnation))
+			continue;
+		kvc_join_name_holder(join, reason, i, s);
+		return -EBUSY;
+	}
+	return 0;
+}
+
+static int kvc_join_reread(struct kvc_join *join, char *reason)
+{
+	int err = kvc_slots_read(join);
+
+	if (err)
+		kvc_reason(reason, "the host slots of pool %s can't be read on a majority of their members",
+			   join->g->name);
+	return err;
+}
+
+/* Step 1. Marks slots that are in use and silent as dead. */
+static int kvc_join_watch(struct kvc_join *join, struct kvc_sighting *seen,
+			  char *reason)
+{
+	const struct kvc_geometry *g = join->g;
+	/* An eighth for the difference between two clocks' rates. */
+	unsigned long lease = g->lease_ms + g->lease_ms / 8 + 10;
+	unsigned long until;
+	u32 i, doubtful = 0;
+	int err;
+
+	join->started = jiffies;
+	err = kvc_join_reread(join, reason);
+	if (err)
+		return err;
+	kvc_join_sight(join, seen);
+	for (i = 0; i < g->nr_slots; i++)
+		if (kvc_slot_in_use(kvc_slot(join, i)) ||
+		    test_bit(i, join->slots->unknown)) {
+			__set_bit(i, join->slots->dead);
+			doubtful++;
+		}
+	join->frozen_until = jiffies;
+	if (!doubtful)
+		return 0;
+	join->frozen_until = join->started +
+			     msecs_to_jiffies(lease + g->q_ms);
+	until = join->started + msecs_to_jiffies(lease) + 1;
+	while (time_before(jiffies, until)) {
+		err = kvc_join_sleep(join, clamp_t(long, g->heartbeat_ms / 2, 5,
+						   lease));
+		if (!err)
+			err = kvc_join_reread(join, reason);
+		if (!err)
+			err = kvc_join_moved(join, seen, reason);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* Wait until Q has passed since the watch began. */
+static int kvc_join_wait_q(struct kvc_join *join)
+{
+	int err = 0;
+
+	while (!err && time_before(jiffies, join->frozen_until))
+		err = kvc_join_sleep(join, 20);
+	return err;
+}
+
+/* Step 2: choose. Protocol rule 4: a dead host's slot only after Q. */
+static int kvc_join_choose(struct kvc_join *join, char *reason)
+{
+	u32 i, nr = join->g->nr_slots;
+	u64 incarnation = 0;
+	int err;
+
+	for (i = 0; i < nr; i++)
+		incarnation = max(incarnation, kvc_slot(join, i)->incarnation);
+	join->writer.incarnation = incarnation + 1;
+
+	i = find_first_zero_bit(join->slots->dead, nr);
+	if (i == nr) {
+		pr_info("pool %s: every host slot was left by a crash: waiting %u ms for writes that may be on their way\n",
+			join->g->name, join->g->q_ms);
+		err = kvc_join_wait_q(join);
+		if (err)
+			return err;
+		i = 0;
+	}
+	join->writer.slot = i;
+	join->slot_sequence = kvc_slot(join, i)->sequence;
+	join->heartbeat = kvc_slot(join, i)->heartbeat;
+	return 0;
+}
+
+/* Steps 2 and 3. */
+static int kvc_join_claim(struct kvc_join *join, struct kvc_sighting *seen,
+			  char *reason)
+{
+	unsigned long settle = clamp_t(unsigned long, join->g->lease_ms / 8, 20,
+				       1000);
+	unsigned long scanned;
+	int err;
+
+	do {
+		err = kvc_join_choose(join, reason);
+		if (err)
+			return err;
+		scanned = jiffies;
+		err = kvc_join_reread(join, reason);
+		if (!err)
+			err = kvc_join_moved(join, seen, reason);
+		if (err)
+			return err;
+		if (kvc_slot(join, join->writer.slot)->sequence !=
+		    join->slot_sequence) {
+			kvc_join_name_holder(join, reason, join->writer.slot,
+					     kvc_slot(join, join->writer.slot));
+			return -EBUSY;
+		}
+		join->state = KVC_SLOT_JOINING;
+		err = kvc_slot_beat(join, join->g->lease_ms / 2);
+		if (err) {
+			kvc_reason(reason, "the slot can't be written on a majority of its members (%d)",
+				   err);
+			return err;
+		}
+	} while (time_after(jiffies, scanned + msecs_to_jiffies(settle / 2)));
+
+	err = kvc_join_sleep(join, settle);
+	if (!err)
+		err = kvc_slot_beat(join, join->g->lease_ms / 2);
+	return err;
+}
+
+/* Step 3: is the claim still ours, and did nobody claim beside it? */
+static int kvc_join_confirm(struct kvc_join *join,
+			    const struct kvc_sighting *seen, char *reason)
+{
+	const struct kvc_slot_info *mine = kvc_slot(join, join->writer.slot);
+	u64 sequence = join->slot_sequence;
+	int err;
+
+	err = kvc_join_reread(join, reason);
+	if (err)
+		return err;
+	if (mine->sequence != sequence ||
+	    mine->incarnation != join->writer.incarnation ||
+	    memcmp(mine->attach_id, join->pool->id.attach_id, 16)) {
+		kvc_join_name_holder(join, reason, join->writer.slot, mine);
+		join->state = KVC_SLOT_FREE;	/* nothing of ours to give back */
+		return -EBUSY;
+	}
+	return kvc_join_moved(join, seen, reason);
+}
+
+/* --- heartbeat --- */
+
+/* Another host writes our slot: given twice by mistake. Fence ourselves. */
+static bool kvc_join_usurped(struct kvc_join *join)
+{
+	const struct kvc_geometry *g = join->g;
+	struct kvc_place p = kvc_place_slot(g, join->writer.slot, 0, 0);
+	struct kvc_member *m = &join->set->m[p.member];
+	struct kvc_slot_info *info;
+	void *block;
+	bool usurped = false;
+
+	if (kvc_member_health(m) != KVC_HEALTH_LIVE)
+		return false;
+	block = (void *)__get_free_page(GFP_KERNEL);
+	info = kmalloc(sizeof(*info), GFP_KERNEL);
+	if (block && info && !kvc_meta_read(m, p.block, 1, block) &&
+	    kvc_block_verify(block, KVC_BLOCK_SLOT, g->uuid, &p) ==
+		    KVC_BLOCK_OK &&
+	    !kvc_slot_decode(block, g, info))
+		usurped = info->sequence > join->slot_sequence ||
+			  info->incarnation > join->writer.incarnation;
+	if (usurped)
+		pr_err("pool %s: slot %u is written by host %s: the lease is given up\n",
+		       g->name, join->writer.slot, info->node);
+	kfree(info);
+	free_page((unsigned long)block);
+	return usurped;
+}
+
+static void kvc_join_beat(struct work_struct *work)
+{
+	struct kvc_join *join = container_of(to_delayed_work(work),
+					     struct kvc_join, beat);
+	u32 ms = join->g->heartbeat_ms;
+	int err;
+
+	if (READ_ONCE(join->stopping) || READ_ONCE(join->set->abandoned))
+		return;
+	if (!kvc_join_lease_ok(join) || kvc_join_usurped(join)) {
+		/* protocol rule 19 */
+		WRITE_ONCE(join->lease_until, 0);
+		kvc_pool_lapse(join->pool);
+		return;
+	}
+	err = kvc_slot_beat(join, join->g->lease_ms / 4);
+	if (!err && join->state == KVC_SLOT_ACTIVE)
+		kvc_slots_bury(join);
+	if (err)
+		ms = max(ms / 4, 1U);
+	queue_delayed_work(join->beat_wq, &join->beat, msecs_to_jiffies(ms));
+}
+
+static void kvc_join_stop_beat(struct kvc_join *join)
+{
+	cancel_delayed_work_sync(&join->beat);
+}
+
+/* --- taking the AGs over --- */
+
+struct kvc_takeover {
+	struct work_struct work;
+	struct kvc_ag *ag;
+	bool waited;
+	int error;
+};
+
+/* May writes of this owner still be on their way? */
+static bool kvc_join_in_doubt(struct kvc_join *join, u32 slot, u64 incarnation)
+{
+	if (slot >= join->g->nr_slots)
+		return false;
+	/* A slot that was granted again proves that Q had passed. */
+	return test_bit(slot, join->slots->dead) &&
+	       incarnation >= kvc_slot(join, slot)->incarnation;
+}
+
+static void kvc_join_takeover(struct work_struct *work)
+{
+	struct kvc_takeover *t = container_of(work, struct kvc_takeover, work);
+	struct kvc_join *join = t->ag->join;
+
+	t->error = kvc_ag_takeover(t->ag, kvc_slots_shown(join, t->ag->number),
+				   kvc_join_in_doubt, t->waited);
+}
+
+static int kvc_join_takeovers(struct kvc_join *join, char *reason)
+{
+	const struct kvc_geometry *g = join->g;
+	struct kvc_takeover *t;
+	bool waited = !time_before(jiffies, join->frozen_until);
+	bool again;
+	u32 i;
+	int err = 0;
+
+	t = kvcalloc(g->nr_ags, sizeof(*t), GFP_KERNEL);
+	if (!t)
+		return -ENOMEM;
+	for (i = 0; i < g->nr_ags; i++) {
+		struct kvc_member *home = &join->set->m[kvc_ag_home(g, i)];
+
+		INIT_WORK(&t[i].work, kvc_join_takeover);
+		t[i].ag = &join->ags[i];
+		/* protocol rule 30: its home is gone, and the AG with it */
+		t[i].error = home->bdev ? -EAGAIN : -ENODEV;
+	}
+	do {
+		again = false;
+		for (i = 0; i < g->nr_ags; i++) {
+			t[i].waited = waited;
+			if (t[i].error == -EAGAIN)
+				queue_work(join->wq, &t[i].work);
+		}
+		for (i = 0; i < g->nr_ags; i++) {
+			flush_work(&t[i].work);
+			again |= t[i].error == -EAGAIN;
+		}
+		if (again && !waited) {
+			pr_info("pool %s: several crashes in a row: waiting %u ms for writes that may be on their way\n",
+				g->name, g->q_ms);
+			err = kvc_join_wait_q(join);
+			waited = true;
+		} else if (again) {
+			err = -EIO;
+		}
+	} while (again && !err);
+
+	for (i = 0; i < g->nr_ags && !err; i++) {
+		if (t[i].error && t[i].error != -ENODEV) {
+			err = t[i].error;
+			kvc_reason(reason, "AG %u of pool %s can't be taken over (%d)",
+				   i, g->name, err);
+		}
+		join->load_objects += join->ags[i].objects_found;
+	}
+	kvfree(t);
+	return err;
+}
+
+/* --- life --- */
+
+static int kvc_join_alloc(struct kvc_pool *pool, struct kvc_join **out)
+{
+	struct kvc_join *join;
+	u32 i;
+	int err;
+
+	join = kzalloc(sizeof(*join), GFP_KERNEL);
+	if (!join)
+		return -ENOMEM;
+	*out = join;
+	join->pool = pool;
+	join->set = &pool->set;
+	join->g = &pool->g;
+	join->writer.slot = KVC_NO_SLOT;
+	init_waitqueue_head(&join->space_wait);
+	init_waitqueue_head(&join->settle_wait);
+	xa_init(&join->pins);
+	INIT_DELAYED_WORK(&join->beat, kvc_join_beat);
+	err = kvc_index_init(&join->index);
+	if (err) {
+		kfree(join);
+		*out = NULL;
+		return err;
+	}
+	join->wq = alloc_workqueue("kvcache_ag", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	join->beat_wq = alloc_workqueue("kvcache_beat",
+					WQ_UNBOUND | WQ_HIGHPRI | WQ_MEM_RECLAIM,
+					1);
+	join->ags = kvcalloc(join->g->nr_ags, sizeof(*join->ags), GFP_KERNEL);
+	if (!join->wq || !join->beat_wq || !join->ags)
+		return -ENOMEM;
+	for (i = 0; i < join->g->nr_ags; i++) {
+		err = kvc_ag_init(&join->ags[i], join, i);
+		if (err)
+			return err;
+	}
+	return kvc_slots_init(join);
+}
+
+static void kvc_join_free(struct kvc_join *join)
+{
+	u32 i;
+
+	synchronize_rcu();	/* see kvc_segment_put_reader() */
+	for (i = 0; join->ags && i < join->g->nr_ags; i++)
+		kvc_ag_destroy(&join->ags[i]);
+	kvfree(join->ags);
+	kvc_slots_destroy(join);
+	if (join->wq)
+		destroy_workqueue(join->wq);
+	if (join->beat_wq)
+		destroy_workqueue(join->beat_wq);
+	kvc_index_destroy(&join->index);
+	xa_destroy(&join->pins);
+	kfree(join);
+}
+
+/* Nobody reads, writes or commits any more, whoever has given up waiting. */
+static bool kvc_ag_idle(struct kvc_ag *ag)
+{
+	u32 i;
+
+	if (READ_ONCE(ag->journal.inflight))
+		return false;
+	for (i = 0; i < ag->nr; i++)
+		if (atomic_read(&ag->segments[i].readers) ||
+		    atomic_read(&ag->segments[i].writers))
+			return false;
+	return true;
+}
+
+static void kvc_join_kill(struct kvc_join *join, int error)
+{
+	u32 i;
+
+	for (i = 0; i < join->g->nr_ags; i++)
+		if (join->ags[i].journal.set)
+			kvc_journal_kill(&join->ags[i].journal, error);
+	for (i = 0; i < join->g->nr_ags; i++) {
+		cancel_delayed_work_sync(&join->ags[i].work);
+		while (join->ags[i].journal.set && !kvc_ag_idle(&join->ags[i]))
+			msleep(5);
+	}
+}
+
+static void kvc_join_quiesce(struct kvc_join *join)
+{
+	u32 i;
+
+	for (i = 0; i < join->g->nr_ags; i++)
+		cancel_delayed_work_sync(&join->ags[i].work);
+	for (i = 0; i < join->g->nr_ags; i++)
+		kvc_ag_quiesce(&join->ags[i]);
+}
+
+void kvc_join_destroy(struct kvc_join *join, bool leave)
+{
+	WRITE_ONCE(join->stopping, true);
+	wake_up_all(&join->space_wait);
+	if (leave)
+		kvc_join_quiesce(join);
+	kvc_join_stop_beat(join);
+	kvc_join_kill(join, leave ? -ENODEV : -ESTALE);
+	if (leave && kvc_join_lease_ok(join)) {
+		/* Everything is known to be down: nothing can land late. */
+		join->state = KVC_SLOT_DOWN;
+		if (kvc_slot_beat(join, join->g->lease_ms / 2))
+			pr_warn("pool %s: the slot could not say that this host left; the next attach waits for a lease\n",
+				join->g->name);
+	}
+	join->set->lease_ok = NULL;
+	kvc_join_free(join);
+}
+
+/* The slot shows what is owned: from here on it counts (protocol rule 20). */
+static int kvc_join_show(struct kvc_join *join, char *reason)
+{
+	int err;
+
+	kvc_join_stop_beat(join);
+	join->state = KVC_SLOT_ACTIVE;
+	do {
+		err = kvc_slot_beat(join, join->g->lease_ms / 4);
+	} while (err && kvc_join_lease_ok(join));
+	if (err)
+		kvc_reason(reason, "pool %s: the lease ran out while joining (%d)",
+			   join->g->name, err);
+	return err;
+}
+
+static int kvc_join_do(struct kvc_join *join, char *reason)
+{
+	struct kvc_sighting *seen;
+	u64 start;
+	u32 i;
+	int err;
+
+	seen = kvcalloc(join->g->nr_slots, sizeof(*seen), GFP_KERNEL);
+	if (!seen)
+		return -ENOMEM;
+	err = kvc_join_watch(join, seen, reason);
+	if (!err)
+		err = kvc_join_claim(join, seen, reason);
+	if (!err)
+		err = kvc_join_confirm(join, seen, reason);
+	kvfree(seen);
+	if (err)
+		return err;
+
+	/* From here on every write is under the lease (protocol rule 2). */
+	join->set->lease_arg = join;
+	smp_store_release(&join->set->lease_ok, kvc_join_lease);
+	queue_delayed_work(join->beat_wq, &join->beat, 0);
+
+	start = ktime_get_ns();
+	err = kvc_join_takeovers(join, reason);
+	join->load_ns = ktime_get_ns() - start;
+	if (!err)
+		err = kvc_join_show(join, reason);
+	if (err)
+		return err;
+	queue_delayed_work(join->beat_wq, &join->beat,
+			   msecs_to_jiffies(join->g->heartbeat_ms));
+	for (i = 0; i < join->g->nr_ags; i++)
+		kvc_ag_kick(&join->ags[i]);
+	return 0;
+}
+
+int kvc_join_create(struct kvc_pool *pool, char *reason,
+		    struct kvc_join **out)
+{
+	struct kvc_join *join = NULL;
+	int err;
+
+	err = kvc_join_alloc(pool, &join);
+	if (!err)
+		err = kvc_join_do(join, reason);
+	if (!err) {
+		*out = join;
+		return 0;
+	}
+	/* A claim that was made is given back. */
+	if (join)
+		kvc_join_destroy(join, join->state != KVC_SLOT_FREE);
+	return err;
+}

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What makes a set of devices a pool: every label tells all members, so a
+ * stranger, a clone, a snapshot and a half that lived on alone give themselves
+ * away. Nothing is repaired here and nothing is guessed: what disagrees is
+ * refused by name.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include "compat.h"
+#include "label.h"
+
+/**
+ * struct kvc_found - the label of one device
+ * @g: geometry in it
+ * @member: which member it says to be
+ * @sequence: label sequence
+ * @incarnation: of who wrote it
+ */
+struct kvc_found {
+	struct kvc_geometry g;
+	u32 member;
+	u64 sequence;
+	u64 incarnation;
+};
+
+/* Take a copy's block if it is a better label than the one found so far. */
+static int kvc_label_take(const void *block, struct kvc_place where,
+			  struct kvc_found *f, bool *have, const char **why)
+{
+	const struct kvc_block_header *h = block;
+	enum kvc_block_verdict v;
+	struct kvc_geometry *g;
+	u32 member;
+	int err;
+
+	v = kvc_block_verify(block, KVC_BLOCK_LABEL, NULL, NULL);
+	if (v != KVC_BLOCK_OK) {
+		*why = kvc_block_verdict_name(v);
+		return v == KVC_BLOCK_VERSION ? -EOPNOTSUPP : -EUCLEAN;
+	}
+	if (*have && le64_to_cpu(h->sequence) <= f->sequence)
+		return 0;
+	g = kmalloc(sizeof(*g), GFP_KERNEL);
+	if (!g)
+		return -ENOMEM;
+	err = kvc_label_decode(block, g, &member, why);
+	if (!err && le64_to_cpu(h->address) !=
+			    kvc_address(member, where.block)) {
+		*why = "a label that was made for another place (a device that changed its size?)";
+		err = -EUCLEAN;
+	}
+	if (!err) {
+		f->g = *g;
+		f->member = member;
+		f->sequence = le64_to_cpu(h->sequence);
+		f->incarnation = le64_to_cpu(h->incarnation);
+		*have = true;
+	}
+	kfree(g);
+	return err;
+}
+
+static int kvc_label_probe(struct kvc_attach_args *args, u32 i,
+			   struct kvc_member *m, struct kvc_found *f)
+{
+	u64 blocks = kvc_member_blocks(m);
+	const char *why = "no label";
+	bool have = false;
+	void *buf;
+	int copy, err = 0, bad = 0;
+
+	buf = (void *)__get_free_page(GFP_KERNEL);
+	if (!buf)
+		return -ENOMEM;
+	for (copy = 0; copy < 2; copy++) {
+		struct kvc_place p = { 0, copy ? blocks - 1 : 0 };
+
+		err = blocks ? kvc_meta_read(m, p.block, 1, buf) : -ENXIO;
+		if (!err)
+			err = kvc_label_take(buf, p, f, &have, &why);
+		else
+			why = "its label can't be read";
+		if (err && !bad)
+			bad = err;
+	}
+	free_page((unsigned long)buf);
+	if (have) {
+		if (bad)
+			pr_warn("%s: one of its two labels is not sound (%s); the other is used\n",
+				args->paths[i], why);
+		return 0;
+	}
+	kvc_reason(args->reason,
+		   "%s: no sound label (%s): not a member of a pool, or not formatted (kvcachectl format, kvcachectl dump label)",
+		   args->paths[i], why);
+	return bad;
+}
+
+/* Do two labels lay the pool out alike? Members' states may differ. */
+static bool kvc_geometry_same(const struct kvc_geometry *a,
+			      const struct kvc_geometry *b)
+{
+	u32 i;
+
+	if (memcmp(a, b, offsetof(struct kvc_geometry, members)))
+		return false;
+	for (i = 0; i < a->nr_members; i++)
+		if (memcmp(a->members[i].uuid, b->members[i].uuid, 16) ||
+		    a->members[i].blocks != b->members[i].blocks)
+			return false;
+	return true;
+}
+
+static int kvc_label_sibling(struct kvc_attach_args *args, u32 i,
+			     const struct kvc_found *f,
+			     const struct kvc_found *newest)
+{
+	const struct kvc_member_info *mine = &newest->g.members[f->member];
+	const char *path = args->paths[i];
+
+	if (memcmp(f->g.uuid, newest->g.uuid, 16)) {
+		kvc_reason(args->reason, "%s belongs to another pool (%s, not %s)",
+			   path, f->g.name, newest->g.name);
+		return -EUCLEAN;
+	}
+	if (!kvc_geometry_same(&f->g, &newest->g)) {
+		kvc_reason(args->reason,
+			   "%s: its label lays pool %s out differently from its siblings",
+			   path, f->g.name);
+		return -EUCLEAN;
+	}
+	if (f->sequence == newest->sequence) {
+		if (f->incarnation != newest->incarnation ||
+		    memcmp(f->g.members, newest->g.members,
+			   sizeof(f->g.members))) {
+			kvc_reason(args->reason,
+				   "%s: its label has the same sequence as its siblings' but another writer: it lived on apart from them (a clone?)",
+				   path);
+			return -EUCLEAN;
+		}
+	} else if (f->sequence + 1 != newest->sequence ||
+		   mine->state != KVC_MEMBER_PRESENT) {
+		kvc_reason(args->reason,
+			   "%s: its label is older than its siblings' (sequence %llu, not %llu): a snapshot, or the pool was used without it",
+			   path, f->sequence, newest->sequence);
+		return -EUCLEAN;
+	}
+	if (args->wwid_hashes[i] && mine->wwid_hash &&
+	    args->wwid_hashes[i] != mine->wwid_hash) {
+		kvc_reason(args->reason,
+			   "%s carries the label of member %u, but is another device (its identifier differs): a clone",
+			   path, f->member);
+		return -EUCLEAN;
+	}
+	return 0;
+}
+
+static int kvc_labels_judge(struct kvc_attach_args *args,
+			    const struct kvc_found *found,
+			    struct kvc_geometry *g, u64 *sequence, int *order)
+{
+	const struct kvc_found *newest = &found[0];
+	u32 i, missing = 0, first = 0;
+	int err;
+
+	for (i = 1; i < args->nr; i++)
+		if (found[i].sequence > newest->sequence &&
+		    !memcmp(found[i].g.uuid, newest->g.uuid, 16))
+			newest = &found[i];
+	memset(order, -1, KVC_MAX_MEMBERS * sizeof(*order));
+	for (i = 0; i < args->nr; i++) {
+		err = kvc_label_sibling(args, i, &found[i], newest);
+		if (err)
+			return err;
+		if (order[found[i].member] >= 0) {
+			kvc_reason(args->reason,
+				   "%s and %s are both member %u: one is a clone, or one namespace under two names",
+				   args->paths[order[found[i].member]],
+				   args->paths[i], found[i].member);
+			return -EUCLEAN;
+		}
+		order[found[i].member] = i;
+	}
+	for (i = 0; i < newest->g.nr_members; i++) {
+		if (order[i] >= 0)
+			continue;
+		if (!missing++)
+			first = i;
+	}
+	if (missing && !args->degraded) {
+		kvc_reason(args->reason,
+			   "pool %s has %u members and %u of them are missing (the first is member %u, uuid %pUb); attach it degraded to go on without their objects",
+			   newest->g.name, newest->g.nr_members, missing, first,
+			   newest->g.members[first].uuid);
+		return -ENXIO;
+	}
+	*g = newest->g;
+	*sequence = newest->sequence;
+	return 0;
+}
+
+int kvc_labels_read(struct kvc_attach_args *args, struct kvc_geometry *g,
+		    u64 *sequence, int *order)
+{
+	struct kvc_member_set *set;
+	struct kvc_found *found;
+	u32 i;
+	int err;
+
+	set = kvzalloc(sizeof(*set), GFP_KERNEL);
+	found = kvcalloc(args->nr, sizeof(*found), GFP_KERNEL);
+	if (!set || !found) {
+		err = -ENOMEM;
+		goto free;
+	}
+	err = kvc_members_init(set, args->nr);
+	if (err)
+		goto free;
+	for (i = 0; i < args->nr && !err; i++) {
+		err = kvc_member_open(set, i, args->paths[i]);
+		if (err) {
+			kvc_reason(args->reason, "%s: can't be opened (%d)%s",
+				   args->paths[i], err,
+				   err == -EBUSY ? ": mounted, or in use by something else" : "");
+			break;
+		}
+		err = kvc_label_probe(args, i, &set->m[i], &found[i]);
+	}
+	kvc_members_stop(set);
+	if (!err)
+		err = kvc_labels_judge(args, found, g, sequence, order);
+free:
+	kvfree(found);
+	kvfree(set);
+	return err;
+}
+
+int kvc_labels_write(struct kvc_pool *pool, u64 sequence,
+		     const struct kvc_writer *w)
+{
+	const struct kvc_geometry *g = &pool->g;
+	void *block;
+	u32 i, copy;
+	int err = 0;
+
+	block = (void *)__get_free_page(GFP_KERNEL);
+	if (!block)
+		return -ENOMEM;
+	/* All end copies, then all start copies: each member keeps a sound one. */
+	for (copy = 2; copy-- > 0 && !err;) {
+		for (i = 0; i < g->nr_members && !err; i++) {
+			struct kvc_place p = kvc_place_label(g, i, copy);
+
+			if (!pool->set.m[i].bdev)
+				continue;
+			kvc_label_encode(block, g, i);
+			kvc_block_finish(block, KVC_BLOCK_LABEL, g->uuid, p,
+					 sequence, w);
+			err = kvc_meta_write(&pool->set.m[i], p.block, 1, block);
+		}
+	}
+	free_page((unsigned long)block);
+	return err;
+}

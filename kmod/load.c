@@ -1,0 +1,589 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Loading an AG from media, and the takeover that every attach is.
+ *
+ * Protocol rule 6: header, checkpoint, summaries of the segments that it calls
+ * sealed, records in order to the first block that is not (this AG, this epoch,
+ * this position, CRC right). All of it is hostile: a record that can't be is
+ * skipped and counted.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include "ag.h"
+#include "pin.h"
+#include "pool.h"
+
+#define KVC_LOAD_BLOCKS	64
+
+/**
+ * struct kvc_area - what an area's headers say
+ * @valid: one of them is sound
+ * @info: the one that counts
+ * @sequence: highest header sequence in the area
+ */
+struct kvc_area {
+	bool valid;
+	struct kvc_area_info info;
+	u64 sequence;
+};
+
+struct kvc_loader {
+	struct kvc_ag *ag;
+	const struct kvc_geometry *g;
+	struct kvc_member *home;
+	struct kvc_area areas[KVC_NR_AREAS];
+	u8 *checkpoint;
+	u32 parts;
+	const struct kvc_area_info *base;
+	u32 rotten;	/* records that could not be */
+	u32 lost;	/* sealed segments whose summary is not there */
+};
+
+static int kvc_load_areas(struct kvc_loader *l)
+{
+	u8 *buf = (u8 *)__get_free_pages(GFP_KERNEL, 1);
+	u32 area, i;
+	int err = 0;
+
+	if (!buf)
+		return -ENOMEM;
+	for (area = 0; area < KVC_NR_AREAS && !err; area++) {
+		struct kvc_place p = kvc_place_area(l->g, l->ag->number, area);
+		struct kvc_area *a = &l->areas[area];
+
+		err = kvc_meta_read(l->home, p.block, KVC_AREA_HEADERS, buf);
+		for (i = 0; i < KVC_AREA_HEADERS && !err; i++) {
+			struct kvc_place hp = { p.member, p.block + i };
+			u8 *block = buf + ((size_t)i << KVC_BLOCK_SHIFT);
+			struct kvc_area_info info;
+
+			if (kvc_block_verify(block, KVC_BLOCK_AREA, l->g->uuid,
+					     &hp) != KVC_BLOCK_OK ||
+			    kvc_area_decode(block, l->g, &info) ||
+			    info.ag != l->ag->number ||
+			    info.epoch % KVC_NR_AREAS != area)
+				continue;
+			a->sequence = max(a->sequence, info.sequence);
+			if (!a->valid || info.epoch > a->info.epoch ||
+			    (info.epoch == a->info.epoch &&
+			     info.sequence > a->info.sequence))
+				a->info = info;
+			a->valid = true;
+		}
+	}
+	free_pages((unsigned long)buf, 1);
+	return err;
+}
+
+/* Read @nr blocks of an epoch's ring from a full position on. */
+static int kvc_load_ring(struct kvc_loader *l, u64 epoch, u64 position, u32 nr,
+			 u8 *buf)
+{
+	u32 ring = l->g->ring_blocks;
+
+	while (nr) {
+		struct kvc_place p = kvc_place_journal(l->g, l->ag->number,
+						       epoch, position);
+		u32 run = min(nr, ring - (u32)(position % ring));
+		int err = kvc_meta_read(l->home, p.block, run, buf);
+
+		if (err)
+			return err;
+		position += run;
+		nr -= run;
+		buf += (size_t)run << KVC_BLOCK_SHIFT;
+	}
+	return 0;
+}
+
+/* Open the journal block of an exact epoch and position. */
+static bool kvc_load_block(struct kvc_loader *l, u64 epoch, u64 position,
+			   const void *block, struct kvc_records *it)
+{
+	struct kvc_place p = kvc_place_journal(l->g, l->ag->number, epoch,
+					       position);
+	struct kvc_journal_info j;
+
+	return kvc_block_verify(block, KVC_BLOCK_JOURNAL, l->g->uuid, &p) ==
+		       KVC_BLOCK_OK &&
+	       !kvc_journal_open(block, l->g, &j, it) &&
+	       j.ag == l->ag->number && j.epoch == epoch &&
+	       j.position == position;
+}
+
+/* Is this block part @part of a checkpoint that begins at @start? */
+static bool kvc_load_part(struct kvc_loader *l, const struct kvc_area_info *a,
+			  u32 part, const void *block, u32 *parts)
+{
+	struct kvc_records it;
+	struct kvc_record rec;
+
+	if (!kvc_load_block(l, a->epoch, a->checkpoint + part, block, &it) ||
+	    kvc_records_next(&it, &rec) != 1 ||
+	    rec.type != KVC_REC_CHECKPOINT || rec.checkpoint.part != part ||
+	    rec.checkpoint.start != a->checkpoint)
+		return false;
+	if (part && rec.checkpoint.parts != *parts)
+		return false;
+	*parts = rec.checkpoint.parts;
+	return *parts && *parts <= l->g->ring_blocks;
+}
+
+/* Read an epoch's checkpoint. Return: 0, -EBADMSG if it is not whole, -EIO. */
+static int kvc_load_checkpoint(struct kvc_loader *l,
+			       const struct kvc_area_info *a)
+{
+	u8 *first, *buf;
+	u32 i, parts = 0;
+	int err;
+
+	first = (u8 *)__get_free_page(GFP_KERNEL);
+	if (!first)
+		return -ENOMEM;
+	err = kvc_load_ring(l, a->epoch, a->checkpoint, 1, first);
+	if (!err && !kvc_load_part(l, a, 0, first, &parts))
+		err = -EBADMSG;
+	free_page((unsigned long)first);
+	if (err)
+		return err;
+
+	buf = kvmalloc((size_t)parts << KVC_BLOCK_SHIFT, GFP_KERNEL);
+	if (!buf)
+		return -ENOMEM;
+	err = kvc_load_ring(l, a->epoch, a->checkpoint, parts, buf);
+	for (i = 0; i < parts && !err; i++)
+		if (!kvc_load_part(l, a, i,
+				   buf + ((size_t)i << KVC_BLOCK_SHIFT), &parts))
+			err = -EBADMSG;
+	if (err) {
+		kvfree(buf);
+		return err;
+	}
+	l->checkpoint = buf;
+	l->parts = parts;
+	return 0;
+}
+
+/* The base: the highest epoch with a whole checkpoint (protocol rule 20). */
+static int kvc_load_base(struct kvc_loader *l)
+{
+	bool tried[KVC_NR_AREAS] = {};
+	int i, best, err;
+
+	for (;;) {
+		best = -1;
+		for (i = 0; i < KVC_NR_AREAS; i++)
+			if (l->areas[i].valid && !tried[i] &&
+			    (best < 0 || l->areas[i].info.epoch >
+						 l->areas[best].info.epoch))
+				best = i;
+		if (best < 0)
+			return -ENOENT;
+		tried[best] = true;
+		err = kvc_load_checkpoint(l, &l->areas[best].info);
+		if (!err)
+			l->base = &l->areas[best].info;
+		if (err != -EBADMSG)
+			return err;
+	}
+}
+
+/* --- applying records --- */
+
+static bool kvc_load_mine(struct kvc_loader *l, u32 segment)
+{
+	return segment - l->ag->first < l->ag->nr;
+}
+
+static int kvc_load_entry(struct kvc_loader *l, struct kvc_segment *seg,
+			  const struct kvc_put *put)
+{
+	struct kvc_index *x = &l->ag->join->index;
+	struct kvc_chunk *spare = NULL;
+	struct kvc_entry *e;
+	int err;
+
+	if (!seg->chunks || seg->chunks->used == KVC_CHUNK_ENTRIES) {
+		spare = (struct kvc_chunk *)get_zeroed_page(GFP_KERNEL);
+		if (!spare)
+			return -ENOMEM;
+	}
+	e = kvc_entry_alloc(x, seg, &seg->chunks, &spare);
+	kvc_entry_init(e, put->hash, put->offset, put->bytes, put->depth,
+		       put->expiry);
+	e->data_crc = put->data_crc;
+	err = kvc_index_add(x, e);
+	if (err)
+		return err;
+	if (seg->s.state == KVC_SEG_OPEN) {
+		err = kvc_log_append(&seg->log, e, put);
+		if (err)
+			return err;
+	}
+	if (put->pin > (u64)ktime_get_real_seconds())
+		kvc_pin_set(l->ag->join, e, put->pin);	/* if it may */
+	atomic_inc(&seg->live);
+	atomic_add(kvc_bytes_to_blocks(e->bytes), &seg->live_blocks);
+	atomic_or(KVC_ENTRY_LIVE | KVC_ENTRY_COMMITTED, &e->where);
+	return 0;
+}
+
+static void kvc_load_kill(struct kvc_loader *l, struct kvc_hash hash,
+			  u32 segment, u64 generation, u32 offset)
+{
+	struct kvc_join *join = l->ag->join;
+	struct kvc_exact exact = { .hash = hash, .offset = offset };
+	struct kvc_segment *seg;
+	struct kvc_entry *e;
+
+	if (!kvc_load_mine(l, segment)) {
+		l->rotten++;
+		return;
+	}
+	seg = kvc_ag_segment(l->ag, segment);
+	if (seg->s.generation != generation)
+		return;		/* that life is over */
+	exact.segment = seg;
+	rcu_read_lock();
+	e = kvc_index_find_exact(&join->index, &exact);
+	rcu_read_unlock();
+	if (!e)
+		return;
+	kvc_index_remove(&join->index, e);
+	kvc_ag_entry_died(e);
+}
+
+static int kvc_load_put(struct kvc_loader *l, const struct kvc_put *put)
+{
+	struct kvc_segment *seg;
+
+	if (!kvc_load_mine(l, put->segment) ||
+	    (put->moved && !kvc_load_mine(l, put->old_segment))) {
+		l->rotten++;
+		return 0;
+	}
+	seg = kvc_ag_segment(l->ag, put->segment);
+	if (seg->s.state != KVC_SEG_OPEN ||
+	    seg->s.generation != put->generation) {
+		l->rotten++;
+		return 0;
+	}
+	if (put->moved)
+		kvc_load_kill(l, put->hash, put->old_segment,
+			      put->old_generation, put->old_offset);
+	return kvc_load_entry(l, seg, put);
+}
+
+static void kvc_load_transition(struct kvc_loader *l, u32 type,
+				const struct kvc_segment_rec *rec)
+{
+	struct kvc_segment *seg;
+
+	if (!kvc_load_mine(l, rec->segment)) {
+		l->rotten++;
+		return;
+	}
+	seg = kvc_ag_segment(l->ag, rec->segment);
+	if (kvc_seg_apply(&seg->s, type, rec)) {
+		l->rotten++;
+		return;
+	}
+	if (type == KVC_REC_SEAL) {
+		kvc_log_free(&seg->log);
+		l->ag->next_order = max(l->ag->next_order, rec->order + 1);
+	}
+	if (type == KVC_REC_RETIRE) {
+		kvc_segment_forget(seg);
+		kvc_segment_empty(seg);
+	}
+}
+
+static int kvc_load_record(struct kvc_loader *l, const struct kvc_record *rec)
+{
+	switch (rec->type) {
+	case KVC_REC_PUT:
+		return kvc_load_put(l, &rec->put);
+	case KVC_REC_DELETE:
+		kvc_load_kill(l, rec->del.hash, rec->del.segment,
+			      rec->del.generation, rec->del.offset);
+		return 0;
+	case KVC_REC_OPEN:
+	case KVC_REC_SEAL:
+	case KVC_REC_RETIRE:
+		kvc_load_transition(l, rec->type, &rec->seg);
+		return 0;
+	case KVC_REC_ASK:
+		return 0;	/* requests to other owners */
+	}
+	l->rotten++;
+	return 0;
+}
+
+struct kvc_load_summary {
+	struct kvc_loader *l;
+	struct kvc_segment *seg;
+};
+
+static int kvc_load_summary_put(const struct kvc_put *put, void *arg)
+{
+	struct kvc_load_summary *s = arg;
+
+	return kvc_load_entry(s->l, s->seg, put);
+}
+
+/*
+ * A summary that is not there is no error yet: the journal behind the checkpoint
+ * may say that the segment was retired and used again.
+ */
+static int kvc_load_summaries(struct kvc_loader *l)
+{
+	struct kvc_load_summary s = { .l = l };
+	void *buf;
+	u32 i;
+	int err;
+
+	for (i = 0; i < l->ag->nr; i++) {
+		s.seg = &l->ag->segments[i];
+		if (s.seg->s.state != KVC_SEG_SEALED)
+			continue;
+		err = kvc_summary_read(l->ag->join, &s.seg->s, &buf);
+		if (err == -ENOMEM)
+			return err;
+		if (err) {
+			s.seg->role = KVC_ROLE_FULL;	/* marks it as lost */
+			continue;
+		}
+		err = kvc_summary_for_each(l->ag->join, &s.seg->s, buf,
+					   kvc_load_summary_put, &s);
+		kvfree(buf);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static void kvc_load_lost(struct kvc_loader *l)
+{
+	u32 i;
+
+	for (i = 0; i < l->ag->nr; i++) {
+		struct kvc_segment *seg = &l->ag->segments[i];
+
+		if (seg->role == KVC_ROLE_FULL &&
+		    seg->s.state == KVC_SEG_SEALED)
+			l->lost++;
+		seg->role = KVC_ROLE_NONE;
+	}
+}
+
+/* Go over the checkpoint's records of some types. */
+static int kvc_load_pass(struct kvc_loader *l, bool segments)
+{
+	const struct kvc_area_info *a = l->base;
+	struct kvc_records it;
+	struct kvc_record rec;
+	u32 i;
+	int err;
+
+	for (i = 0; i < l->parts; i++) {
+		if (!kvc_load_block(l, a->epoch, a->checkpoint + i,
+				    l->checkpoint + ((size_t)i << KVC_BLOCK_SHIFT),
+				    &it))
+			return -EBADMSG;
+		while ((err = kvc_records_next(&it, &rec)) == 1) {
+			if (rec.type == KVC_REC_CHECKPOINT) {
+				l->ag->next_order = max(l->ag->next_order,
+							rec.checkpoint.next_order);
+				continue;
+			}
+			if ((rec.type == KVC_REC_SEGMENT) != segments)
+				continue;
+			if (segments)
+				kvc_load_transition(l, rec.type, &rec.seg);
+			else
+				err = kvc_load_record(l, &rec);
+			if (err < 0)
+				return err;
+		}
+		if (err)
+			return -EBADMSG;
+	}
+	return 0;
+}
+
+/* Records behind the checkpoint, to the first hole (protocol rule 10). */
+static int kvc_load_records(struct kvc_loader *l)
+{
+	const struct kvc_area_info *a = l->base;
+	u64 position = a->checkpoint + l->parts;
+	u64 end = a->head + l->g->ring_blocks;
+	struct kvc_records it;
+	struct kvc_record rec;
+	u8 *buf;
+	u32 i, nr;
+	int err = 0;
+
+	buf = kvmalloc(KVC_LOAD_BLOCKS << KVC_BLOCK_SHIFT, GFP_KERNEL);
+	if (!buf)
+		return -ENOMEM;
+	while (position < end) {
+		nr = min_t(u64, KVC_LOAD_BLOCKS, end - position);
+		err = kvc_load_ring(l, a->epoch, position, nr, buf);
+		if (err)
+			break;
+		for (i = 0; i < nr; i++, position++) {
+			if (!kvc_load_block(l, a->epoch, position,
+					    buf + ((size_t)i << KVC_BLOCK_SHIFT),
+					    &it))
+				goto out;
+			while ((err = kvc_records_next(&it, &rec)) == 1) {
+				/* A later checkpoint: what it says is known. */
+				if (rec.type == KVC_REC_CHECKPOINT)
+					break;
+				err = kvc_load_record(l, &rec);
+				if (err)
+					goto out;
+			}
+			if (err == -EINVAL)
+				l->rotten++;
+			err = 0;
+		}
+	}
+out:
+	kvfree(buf);
+	return err;
+}
+
+static int kvc_load_base_state(struct kvc_loader *l)
+{
+	int err;
+
+	err = kvc_load_pass(l, true);
+	if (!err)
+		err = kvc_load_summaries(l);
+	if (!err)
+		err = kvc_load_pass(l, false);
+	if (!err)
+		err = kvc_load_records(l);
+	kvc_load_lost(l);
+	if (l->rotten || l->lost)
+		pr_warn("ag %u: %u records that can't be were skipped, %u sealed segments have lost their summary and objects\n",
+			l->ag->number, l->rotten, l->lost);
+	return err;
+}
+
+/* Protocol rule 30: every segment retired, above any generation ever used. */
+static void kvc_load_empty(struct kvc_ag *ag, u64 epoch)
+{
+	u32 i;
+
+	for (i = 0; i < ag->nr; i++) {
+		struct kvc_seg *s = &ag->segments[i].s;
+
+		s->state = KVC_SEG_RETIRED;
+		s->generation = kvc_first_generation(epoch);
+		s->order = 0;
+		ag->segments[i].ready_at = ag->join->frozen_until;
+	}
+}
+
+/* Protocol rule 21: what was open is never appended to again. */
+static void kvc_load_roles(struct kvc_ag *ag)
+{
+	u64 live = 0;
+	u32 i;
+
+	for (i = 0; i < ag->nr; i++) {
+		struct kvc_segment *seg = &ag->segments[i];
+
+		live += atomic_read(&seg->live);
+		switch (seg->s.state) {
+		case KVC_SEG_OPEN:
+			seg->role = KVC_ROLE_FROZEN;
+			seg->ready_at = ag->join->frozen_until;
+			break;
+		case KVC_SEG_RETIRED:
+			seg->role = KVC_ROLE_DRAINING;
+			break;
+		case KVC_SEG_FREE:
+			ag->nr_free++;
+			break;
+		}
+	}
+	ag->objects_found = live;
+}
+
+/* Choose the new epoch: its area is neither the base's nor in doubt (rule 4). */
+static int kvc_load_epoch(struct kvc_loader *l, u64 shown,
+			  bool (*in_doubt)(struct kvc_join *, u32, u64),
+			  bool waited, u64 *epoch)
+{
+	u64 e = shown;
+	u32 i;
+
+	for (i = 0; i < KVC_NR_AREAS; i++)
+		if (l->areas[i].valid)
+			e = max(e, l->areas[i].info.epoch);
+	for (i = 0; i < KVC_NR_AREAS; i++) {
+		const struct kvc_area *a = &l->areas[++e % KVC_NR_AREAS];
+
+		if (l->base && l->base->epoch % KVC_NR_AREAS ==
+				       e % KVC_NR_AREAS)
+			continue;
+		if (a->valid && !waited &&
+		    in_doubt(l->ag->join, a->info.owner_slot,
+			     a->info.owner_incarnation))
+			continue;
+		*epoch = e;
+		return 0;
+	}
+	return -EAGAIN;
+}
+
+int kvc_ag_takeover(struct kvc_ag *ag, u64 shown,
+		    bool (*in_doubt)(struct kvc_join *join, u32 slot, u64 inc),
+		    bool waited)
+{
+	struct kvc_join *join = ag->join;
+	struct kvc_loader l = {
+		.ag = ag,
+		.g = join->g,
+		.home = &join->set->m[kvc_ag_home(join->g, ag->number)],
+	};
+	u64 epoch;
+	int err;
+
+	err = kvc_load_areas(&l);
+	if (err)
+		return err;
+	err = kvc_load_base(&l);
+	if (err && err != -ENOENT)
+		return err;
+	if (l.base && l.base->epoch < shown) {
+		pr_warn("ag %u: epoch %llu can't be read, %llu is too old: starting empty\n",
+			ag->number, shown, l.base->epoch);
+		l.base = NULL;
+	}
+	err = kvc_load_epoch(&l, shown, in_doubt, waited, &epoch);
+	if (err)
+		goto out;
+	if (l.base)
+		err = kvc_load_base_state(&l);
+	else
+		kvc_load_empty(ag, epoch);
+	if (err)
+		goto out;
+	kvc_load_roles(ag);
+	err = kvc_journal_start(&ag->journal, join->set, join->g, &join->writer,
+				ag->number, epoch,
+				l.areas[epoch % KVC_NR_AREAS].sequence);
+	if (!err)
+		err = kvc_ag_begin_epoch(ag);
+	if (!err)
+		ag->owned = true;
+out:
+	kvfree(l.checkpoint);
+	return err;
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <linux/module.h>
+#include "chardev.h"
+#include "debugfs.h"
+#include "object.h"
+#include "pool.h"
+#include "xfer.h"
+
+static int __init kvc_init(void)
+{
+	int err;
+
+	err = kvc_xfer_init();
+	if (err)
+		return err;
+	err = kvc_object_init();
+	if (err)
+		goto exit_xfer;
+	err = kvc_chardev_init();
+	if (err)
+		goto exit_object;
+	kvc_debugfs_init();
+	return 0;
+
+exit_object:
+	kvc_object_exit();
+exit_xfer:
+	kvc_xfer_exit();
+	return err;
+}
+
+/* No file is open any more: what is still attached is detached in order. */
+static void __exit kvc_exit(void)
+{
+	kvc_debugfs_exit();
+	kvc_chardev_exit();
+	kvc_pools_exit();
+	rcu_barrier();		/* chunks on their way to be freed */
+	kvc_object_exit();
+	kvc_xfer_exit();
+}
+
+module_init(kvc_init);
+module_exit(kvc_exit);
+
+MODULE_DESCRIPTION("Key-value objects on block devices that many hosts share");
+MODULE_AUTHOR("kvcache developers");
+MODULE_LICENSE("GPL");
+MODULE_SOFTDEP("pre: crc32c");

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The object layer: put, get, exists, delete of one key each, in two halves, so
+ * that a batch has the I/O of many keys in flight before it waits for the first.
+ */
+#ifndef KVC_OBJECT_H
+#define KVC_OBJECT_H
+
+#include <linux/uio.h>
+#include "pool.h"
+#include "xfer.h"
+
+/**
+ * struct kvc_key - a key, ready to be hashed
+ * @len: of @bytes
+ * @tenant: tenant
+ * @hash: hash
+ * @bytes: key
+ */
+struct kvc_key {
+	u32 tenant;
+	u32 len;
+	struct kvc_hash hash;
+	u8 bytes[KVC_MAX_KEY];
+};
+
+/**
+ * struct kvc_op - one key of a call
+ * @join: attachment; the caller is inside (kvc_pool_enter())
+ * @key: key
+ * @iter: caller's memory
+ * @range: get: only part of the object
+ * @depth: put
+ * @offset: get with @range
+ * @expiry: put
+ * @pin: put, exists: 0 or until when
+ * @deadline: jiffies
+ * @length: set to the object's length
+ * @transferred: set to the bytes that reached memory
+ * @busy: set if memory may still be under I/O
+ * @status: result so far; -EINPROGRESS between the halves
+ * @xfer: in flight
+ * @put: in flight
+ * @seg: get: whose reader reference the transfer holds; delete: held
+ * @entry: delete: what is deleted; valid as long as @seg is held
+ * @position: delete: what must be durable, in full positions
+ * @crc: expected
+ * @bytes: length of the object
+ * @place: get: offset in the segment, in 4 KiB blocks
+ */
+struct kvc_op {
+	struct kvc_join *join;
+	struct kvc_key *key;
+	struct iov_iter iter;
+	bool range;
+	u16 depth;
+	u64 offset;
+	u64 expiry;
+	u64 pin;
+	unsigned long deadline;
+
+	u64 length;
+	u64 transferred;
+	bool busy;
+	int status;
+
+	struct kvc_xfer *xfer;
+	struct kvc_put_op *put;
+	struct kvc_segment *seg;
+	struct kvc_entry *entry;
+	u64 position;
+	u32 crc;
+	u32 bytes;
+	u32 place;
+};
+
+int kvc_key_set(struct kvc_join *join, struct kvc_key *key, u32 tenant, u32 len);
+
+/* First halves: start; second: wait. A negative status ends an op early. */
+void kvc_get_start(struct kvc_op *op);
+void kvc_get_finish(struct kvc_op *op);
+
+/**
+ * kvc_put_start() - look, reserve, send the data
+ *
+ * Status -EBUSY: another put of the key is on its way (it may be one of the
+ * same batch): finish what is in flight, then try again. -EAGAIN likewise: no
+ * clean segment now.
+ */
+void kvc_put_start(struct kvc_op *op);
+
+/* Wait for the data, journal the record; then wait for its commit. */
+void kvc_put_record(struct kvc_op *op);
+void kvc_put_finish(struct kvc_op *op);
+
+/* Sleep until a put that got -EBUSY or -EAGAIN is worth another try. */
+void kvc_put_wait(struct kvc_op *op);
+
+void kvc_exists(struct kvc_op *op);
+void kvc_delete_start(struct kvc_op *op);
+void kvc_delete_finish(struct kvc_op *op);
+
+int kvc_object_init(void);
+void kvc_object_exit(void);
+
+#endif

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Pins stand beside the index, since few objects have one and an entry has no
+ * room for a time. All changes are made under the AG's lock, or by whoever
+ * alone knows the entry (a put on its way).
+ */
+#include "pin.h"
+
+static unsigned long kvc_pin_index(const struct kvc_entry *e)
+{
+	return (unsigned long)e / 8;
+}
+
+int kvc_pin_check(struct kvc_join *join, u32 bytes)
+{
+	u64 blocks = (u64)join->g->nr_segments * kvc_segment_blocks(join->g);
+
+	return atomic64_read(&join->pinned_blocks) +
+			       kvc_bytes_to_blocks(bytes) > blocks / 2 ?
+		       -EDQUOT : 0;
+}
+
+static int kvc_pin_locked(struct kvc_join *join, struct kvc_entry *e, u64 until)
+{
+	u32 where = atomic_read(&e->where);
+	int err;
+
+	if (where & (KVC_ENTRY_DEAD | KVC_ENTRY_DYING))
+		return -EAGAIN;
+	if (!(where & KVC_ENTRY_PINNED)) {
+		err = kvc_pin_check(join, e->bytes);
+		if (err)
+			return err;
+	}
+	err = xa_err(xa_store(&join->pins, kvc_pin_index(e),
+			      xa_mk_value(until & LONG_MAX), GFP_NOFS));
+	if (err)
+		return err;
+	if (!(atomic_fetch_or(KVC_ENTRY_PINNED, &e->where) & KVC_ENTRY_PINNED))
+		atomic64_add(kvc_bytes_to_blocks(e->bytes),
+			     &join->pinned_blocks);
+	return 0;
+}
+
+int kvc_pin_set(struct kvc_join *join, struct kvc_entry *e, u64 until)
+{
+	struct kvc_ag *ag = kvc_entry_segment(e)->ag;
+	int err;
+
+	mutex_lock(&ag->lock);
+	err = kvc_pin_locked(join, e, until);
+	mutex_unlock(&ag->lock);
+	return err;
+}
+
+void kvc_pin_clear(struct kvc_join *join, struct kvc_entry *e)
+{
+	if (!(atomic_fetch_andnot(KVC_ENTRY_PINNED, &e->where) &
+	      KVC_ENTRY_PINNED))
+		return;
+	xa_erase(&join->pins, kvc_pin_index(e));
+	atomic64_sub(kvc_bytes_to_blocks(e->bytes), &join->pinned_blocks);
+}
+
+bool kvc_pin_holds(struct kvc_join *join, struct kvc_entry *e, u64 now)
+{
+	void *pin;
+
+	if (!(atomic_read(&e->where) & KVC_ENTRY_PINNED))
+		return false;
+	pin = xa_load(&join->pins, kvc_pin_index(e));
+	return pin && xa_to_value(pin) > now;
+}
+
+void kvc_pin_move(struct kvc_join *join, struct kvc_entry *from,
+		  struct kvc_entry *to)
+{
+	void *pin;
+
+	if (!(atomic_read(&from->where) & KVC_ENTRY_PINNED))
+		return;
+	pin = xa_load(&join->pins, kvc_pin_index(from));
+	kvc_pin_clear(join, from);
+	if (pin)
+		kvc_pin_locked(join, to, xa_to_value(pin));
+}

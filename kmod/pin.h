@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Pins: objects that eviction keeps until a time, up to half of the pool. */
+#ifndef KVC_PIN_H
+#define KVC_PIN_H
+
+#include "pool.h"
+
+/* May so many bytes more be pinned? 0 or -EDQUOT. */
+int kvc_pin_check(struct kvc_join *join, u32 bytes);
+
+/**
+ * kvc_pin_set() - pin an entry, or change its time
+ * @join: attachment
+ * @e: entry; the caller holds its segment (a reader or a writer)
+ * @until: seconds since 1970
+ *
+ * Return: 0, -EDQUOT, -ENOMEM, -EAGAIN (it is being moved or deleted).
+ */
+int kvc_pin_set(struct kvc_join *join, struct kvc_entry *e, u64 until);
+
+/* Take a pin away. */
+void kvc_pin_clear(struct kvc_join *join, struct kvc_entry *e);
+
+/* Is it pinned now? */
+bool kvc_pin_holds(struct kvc_join *join, struct kvc_entry *e, u64 now);
+
+/* Eviction moved the object: its pin goes with it. */
+void kvc_pin_move(struct kvc_join *join, struct kvc_entry *from,
+		  struct kvc_entry *to);
+
+#endif

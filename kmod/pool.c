@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Attachments: the registry, attach, detach, rejoin after a lapse. */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/mm.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+#include "debugfs.h"
+#include "label.h"
+#include "pool.h"
+
+#define KVC_DETACH_MS	30000
+
+static DEFINE_MUTEX(kvc_pools_lock);	/* guards kvc_pools */
+static DEFINE_XARRAY_ALLOC1(kvc_pools);
+
+static void kvc_pool_ops_gone(struct percpu_ref *ref)
+{
+	complete(&container_of(ref, struct kvc_pool, ops)->ops_gone);
+}
+
+static void kvc_pool_free(struct kref *ref)
+{
+	struct kvc_pool *pool = container_of(ref, struct kvc_pool, ref);
+
+	percpu_ref_exit(&pool->ops);
+	free_percpu(pool->stats);
+	kvfree(pool);
+}
+
+void kvc_pool_put(struct kvc_pool *pool)
+{
+	kref_put(&pool->ref, kvc_pool_free);
+}
+
+struct kvc_pool *kvc_pool_get(u32 number)
+{
+	struct kvc_pool *pool;
+	unsigned long index = number;
+
+	mutex_lock(&kvc_pools_lock);
+	if (number)
+		pool = xa_load(&kvc_pools, number);
+	else
+		pool = xa_find(&kvc_pools, &index, ULONG_MAX, XA_PRESENT);
+	if (pool && !kref_get_unless_zero(&pool->ref))
+		pool = NULL;
+	mutex_unlock(&kvc_pools_lock);
+	return pool;
+}
+
+u32 kvc_pool_numbers(u32 *numbers, u32 room)
+{
+	struct kvc_pool *pool;
+	unsigned long index;
+	u32 n = 0;
+
+	mutex_lock(&kvc_pools_lock);
+	xa_for_each(&kvc_pools, index, pool) {
+		if (n < room)
+			numbers[n] = index;
+		n++;
+	}
+	mutex_unlock(&kvc_pools_lock);
+	return n;
+}
+
+int kvc_pool_enter(struct kvc_pool *pool)
+{
+	if (likely(percpu_ref_tryget_live(&pool->ops)))
+		return 0;
+	return READ_ONCE(pool->state) == KVC_POOL_CLOSING ? -ENODEV : -ESTALE;
+}
+
+void kvc_pool_leave(struct kvc_pool *pool)
+{
+	percpu_ref_put(&pool->ops);
+}
+
+/* --- lapse and rejoin --- */
+
+void kvc_pool_lapse(struct kvc_pool *pool)
+{
+	queue_delayed_work(system_unbound_wq, &pool->rejoin, 0);
+}
+
+/* No new operation enters; wait for those inside. */
+static void kvc_pool_close_ops(struct kvc_pool *pool)
+{
+	if (percpu_ref_is_dying(&pool->ops))
+		return;
+	reinit_completion(&pool->ops_gone);
+	/* DEAD at first and after a lapse: see kvc_pool_rejoin(). */
+	percpu_ref_kill(&pool->ops);
+}
+
+static void kvc_pool_rejoin(struct work_struct *work)
+{
+	struct kvc_pool *pool = container_of(to_delayed_work(work),
+					     struct kvc_pool, rejoin);
+	char *reason;
+	int err;
+
+	mutex_lock(&pool->life);
+	if (pool->state == KVC_POOL_CLOSING)
+		goto out;
+	if (pool->join) {
+		pr_warn("pool %s: the lease has run out: joining anew\n",
+			pool->g.name);
+		WRITE_ONCE(pool->state, KVC_POOL_LAPSED);
+		kvc_pool_close_ops(pool);
+		wait_for_completion(&pool->ops_gone);
+		kvc_join_destroy(pool->join, false);
+		pool->join = NULL;
+	}
+	reason = kzalloc(KVC_REASON_SIZE, GFP_KERNEL);
+	err = kvc_join_create(pool, reason, &pool->join);
+	if (!err) {
+		pr_info("pool %s: joined anew: slot %u, incarnation %llu, %llu objects\n",
+			pool->g.name, pool->join->writer.slot,
+			pool->join->writer.incarnation,
+			pool->join->load_objects);
+		WRITE_ONCE(pool->state, KVC_POOL_UP);
+		percpu_ref_reinit(&pool->ops);
+	} else if (err != -ECANCELED) {
+		pr_warn_ratelimited("pool %s: can't join (%d): %s\n",
+				    pool->g.name, err,
+				    reason && reason[0] ? reason : "trying again");
+		queue_delayed_work(system_unbound_wq, &pool->rejoin,
+				   msecs_to_jiffies(pool->g.heartbeat_ms));
+	}
+	kfree(reason);
+out:
+	mutex_unlock(&pool->life);
+}
+
+/* --- attach --- */
+
+static int kvc_pool_alloc(struct kvc_attach_args *args, struct kvc_pool **out)
+{
+	struct kvc_pool *pool;
+
+	pool = kvzalloc(sizeof(*pool), GFP_KERNEL);
+	if (!pool)
+		return -ENOMEM;
+	kref_init(&pool->ref);
+	mutex_init(&pool->life);
+	init_completion(&pool->ops_gone);
+	INIT_DELAYED_WORK(&pool->rejoin, kvc_pool_rejoin);
+	pool->id = args->id;
+	get_random_bytes(pool->id.attach_id, sizeof(pool->id.attach_id));
+	pool->degraded = args->degraded;
+	pool->stats = alloc_percpu(struct kvc_stats);
+	if (!pool->stats ||
+	    percpu_ref_init(&pool->ops, kvc_pool_ops_gone,
+			    PERCPU_REF_INIT_DEAD | PERCPU_REF_ALLOW_REINIT,
+			    GFP_KERNEL)) {
+		free_percpu(pool->stats);
+		kvfree(pool);
+		return -ENOMEM;
+	}
+	*out = pool;
+	return 0;
+}
+
+static int kvc_pool_open_members(struct kvc_pool *pool,
+				 struct kvc_attach_args *args, const int *order)
+{
+	struct kvc_geometry *g = &pool->g;
+	u32 i;
+	int err;
+
+	err = kvc_members_init(&pool->set, g->nr_members);
+	if (err)
+		return err;
+	for (i = 0; i < g->nr_members; i++) {
+		struct kvc_member_info *info = &g->members[i];
+
+		if (order[i] < 0) {
+			if (info->state == KVC_MEMBER_PRESENT) {
+				info->state = KVC_MEMBER_MISSING;
+				info->missing_since = pool->label_sequence;
+			}
+			continue;
+		}
+		info->state = KVC_MEMBER_PRESENT;
+		info->missing_since = 0;
+		err = kvc_member_open(&pool->set, i, args->paths[order[i]]);
+		if (!err && kvc_member_blocks(&pool->set.m[i]) < info->blocks) {
+			kvc_reason(args->reason,
+				   "%s is smaller than when it was formatted",
+				   args->paths[order[i]]);
+			err = -EUCLEAN;
+		}
+		if (err) {
+			kvc_members_stop(&pool->set);
+			return err;
+		}
+	}
+	kvc_members_start(&pool->set);
+	return 0;
+}
+
+static int kvc_pool_register(struct kvc_pool *pool, u32 number,
+			     struct kvc_attach_args *args)
+{
+	int err;
+
+	mutex_lock(&kvc_pools_lock);
+	if (number)
+		err = xa_insert(&kvc_pools, number, pool, GFP_KERNEL);
+	else
+		err = xa_alloc(&kvc_pools, &number, pool, xa_limit_31b,
+			       GFP_KERNEL);
+	if (!err)
+		pool->number = number;
+	mutex_unlock(&kvc_pools_lock);
+	if (err == -EBUSY)
+		kvc_reason(args->reason, "number %u is taken by another pool",
+			   number);
+	return err;
+}
+
+static void kvc_pool_unregister(struct kvc_pool *pool)
+{
+	mutex_lock(&kvc_pools_lock);
+	xa_erase(&kvc_pools, pool->number);
+	mutex_unlock(&kvc_pools_lock);
+}
+
+static int kvc_pool_join_first(struct kvc_pool *pool,
+			       struct kvc_attach_args *args)
+{
+	int err;
+
+	err = kvc_join_create(pool, args->reason, &pool->join);
+	if (err)
+		return err;
+	err = kvc_labels_write(pool, pool->label_sequence,
+			       &pool->join->writer);
+	if (err) {
+		kvc_reason(args->reason, "the labels of pool %s can't be written (%d)",
+			   pool->g.name, err);
+		kvc_join_destroy(pool->join, true);
+		pool->join = NULL;
+	}
+	return err;
+}
+
+int kvc_pool_attach(struct kvc_attach_args *args, u32 *number)
+{
+	struct kvc_pool *pool;
+	u64 sequence;
+	int *order;
+	int err;
+
+	order = kcalloc(KVC_MAX_MEMBERS, sizeof(*order), GFP_KERNEL);
+	err = order ? kvc_pool_alloc(args, &pool) : -ENOMEM;
+	if (err)
+		goto free_order;
+	err = kvc_labels_read(args, &pool->g, &sequence, order);
+	if (err)
+		goto put;
+	pool->label_sequence = sequence + 1;
+	err = kvc_pool_open_members(pool, args, order);
+	if (err)
+		goto put;
+	mutex_lock(&pool->life);	/* a lapse waits until we are through */
+	err = kvc_pool_join_first(pool, args);
+	if (!err)
+		err = kvc_pool_register(pool, args->number, args);
+	if (err)
+		goto stop;
+	percpu_ref_reinit(&pool->ops);
+	*number = pool->number;
+	pr_info("pool %s attached as %u: slot %u, incarnation %llu, %llu objects loaded in %llu us\n",
+		pool->g.name, pool->number, pool->join->writer.slot,
+		pool->join->writer.incarnation, pool->join->load_objects,
+		pool->join->load_ns / NSEC_PER_USEC);
+	mutex_unlock(&pool->life);
+	kfree(order);
+	return 0;
+
+stop:
+	WRITE_ONCE(pool->state, KVC_POOL_CLOSING);
+	if (pool->join)
+		kvc_join_destroy(pool->join, true);
+	mutex_unlock(&pool->life);
+	cancel_delayed_work_sync(&pool->rejoin);
+	kvc_members_stop(&pool->set);
+put:
+	kvc_pool_put(pool);
+free_order:
+	kfree(order);
+	return err;
+}
+
+/* --- detach --- */
+
+static int kvc_pool_drain(struct kvc_pool *pool, unsigned int timeout_ms)
+{
+	int was = pool->state;
+
+	/* First the state: it ends a rejoin that is waiting. */
+	WRITE_ONCE(pool->state, KVC_POOL_CLOSING);
+	mutex_lock(&pool->life);
+	WRITE_ONCE(pool->state, KVC_POOL_CLOSING);
+	if (percpu_ref_is_dying(&pool->ops))
+		return 0;	/* lapsed: nobody is inside */
+	kvc_pool_close_ops(pool);
+	if (wait_for_completion_timeout(&pool->ops_gone,
+					msecs_to_jiffies(timeout_ms)))
+		return 0;
+	percpu_ref_resurrect(&pool->ops);
+	WRITE_ONCE(pool->state, was);
+	mutex_unlock(&pool->life);
+	return -ETIMEDOUT;
+}
+
+static void kvc_pool_shutdown(struct kvc_pool *pool, bool leave)
+{
+	lockdep_assert_held(&pool->life);
+	kvc_pool_unregister(pool);
+	if (pool->join)
+		kvc_join_destroy(pool->join, leave);
+	pool->join = NULL;
+	mutex_unlock(&pool->life);
+	cancel_delayed_work_sync(&pool->rejoin);
+	kvc_members_stop(&pool->set);
+	kvc_pool_put(pool);		/* the registry's */
+}
+
+int kvc_pool_detach(u32 number, unsigned int timeout_ms)
+{
+	struct kvc_pool *pool = number ? kvc_pool_get(number) : NULL;
+	int err;
+
+	if (!pool)
+		return -ENODEV;
+	if (xchg(&pool->detaching, 1)) {
+		kvc_pool_put(pool);
+		return -EBUSY;
+	}
+	err = kvc_pool_drain(pool, timeout_ms ?: KVC_DETACH_MS);
+	if (err) {
+		xchg(&pool->detaching, 0);
+	} else {
+		pr_info("pool %s (%u) detached\n", pool->g.name, number);
+		kvc_pool_shutdown(pool, true);
+	}
+	kvc_pool_put(pool);
+	return err;
+}
+
+int kvc_pool_abandon(struct kvc_pool *pool)
+{
+	if (xchg(&pool->detaching, 1))
+		return -EBUSY;
+	WRITE_ONCE(pool->set.abandoned, true);
+	WRITE_ONCE(pool->state, KVC_POOL_CLOSING);
+	mutex_lock(&pool->life);
+	if (pool->join) {
+		WRITE_ONCE(pool->join->stopping, true);
+		wake_up_all(&pool->join->space_wait);
+	}
+	if (!percpu_ref_is_dying(&pool->ops)) {
+		kvc_pool_close_ops(pool);
+		wait_for_completion(&pool->ops_gone);
+	}
+	pr_info("pool %s (%u) abandoned, as a crash would\n", pool->g.name,
+		pool->number);
+	kvc_pool_shutdown(pool, false);
+	return 0;
+}
+
+void kvc_pools_exit(void)
+{
+	struct kvc_pool *pool;
+
+	while ((pool = kvc_pool_get(0))) {
+		u32 number = pool->number;
+
+		kvc_pool_put(pool);
+		if (kvc_pool_detach(number, 0) == -ETIMEDOUT)
+			pr_warn("pool %u: still draining\n", number);
+	}
+	xa_destroy(&kvc_pools);
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Pools: an attachment, and the joins that it goes through.
+ *
+ * struct kvc_pool is the attachment: number, members, who it is for. struct
+ * kvc_join is one membership: slot, incarnation, lease, index, AGs. When a
+ * lease lapses the join is torn down as soon as its last user has gone, and a
+ * new one begins (protocol rule 3). So whoever holds a reference in @ops may use
+ * @join without a lock, and nothing of two joins ever overlaps.
+ */
+#ifndef KVC_POOL_H
+#define KVC_POOL_H
+
+#include <linux/percpu-refcount.h>
+#include <linux/xarray.h>
+#include <linux/idr.h>
+#include "ag.h"
+#include "index.h"
+#include "member.h"
+#include "stats.h"
+
+#define KVC_REASON_SIZE	256
+
+/**
+ * struct kvc_identity - whom an attachment is for
+ * @nqn: host NQN, may be empty
+ * @node: host name
+ * @boot_id: of this boot
+ * @attach_id: random
+ */
+struct kvc_identity {
+	char nqn[KVC_NQN_SIZE];
+	char node[KVC_NAME_SIZE];
+	u8 boot_id[16];
+	u8 attach_id[16];
+};
+
+/**
+ * struct kvc_join - one membership in a pool
+ * @pool: attachment
+ * @set: its members
+ * @g: its geometry
+ * @writer: slot and incarnation
+ * @index: index
+ * @ags: AGs, g->nr_ags of them
+ * @pins: pinned entries: entry address / 8 -> seconds since 1970
+ * @pinned_blocks: sum of their 4 KiB blocks
+ * @wq: AG workers
+ * @beat_wq: heartbeat, so that no AG's work delays it
+ * @lease_until: boot time in ns at which the lease runs out
+ * @slot_sequence: of our slot's blocks; the heartbeat's alone
+ * @heartbeat: counter in the slot
+ * @state: enum kvc_slot_state to show; heartbeat and join
+ * @beat: heartbeat
+ * @slots: all slots
+ * @stopping: detach or lapse: no worker starts anything
+ * @next_ag: where the search for an AG begins
+ * @space_wait: puts that wait for a clean segment
+ * @settle_wait: puts that wait for another put of the same key
+ * @started: jiffies at which the watch of the slots began
+ * @frozen_until: jiffies before which segments found open are not written (Q)
+ * @load_ns: time that loading took
+ * @load_objects: objects found
+ */
+struct kvc_join {
+	struct kvc_pool *pool;
+	struct kvc_member_set *set;
+	const struct kvc_geometry *g;
+	struct kvc_writer writer;
+	struct kvc_index index;
+	struct kvc_ag *ags;
+	struct xarray pins;
+	atomic64_t pinned_blocks;
+	struct workqueue_struct *wq;
+	struct workqueue_struct *beat_wq;
+	u64 lease_until;
+	u64 slot_sequence;
+	u64 heartbeat;
+	u32 state;
+	struct delayed_work beat;
+	struct kvc_slots *slots;
+	bool stopping;
+	atomic_t next_ag;
+	wait_queue_head_t space_wait;
+	wait_queue_head_t settle_wait;
+	unsigned long started;
+	unsigned long frozen_until;
+	u64 load_ns;
+	u64 load_objects;
+};
+
+enum kvc_pool_state {
+	KVC_POOL_UP,		/* @join serves */
+	KVC_POOL_LAPSED,	/* no join: the lease ran out */
+	KVC_POOL_CLOSING,	/* detach */
+};
+
+/**
+ * struct kvc_pool - an attachment
+ * @number: from 1
+ * @id: whom for
+ * @set: members
+ * @g: geometry
+ * @label_sequence: of the label, as attach wrote it
+ * @join: present membership; valid under a reference of @ops
+ * @ops: calls in progress
+ * @ops_gone: completed when @ops has drained
+ * @state: enum kvc_pool_state
+ * @rejoin: tears a lapsed join down and begins a new one
+ * @life: serialises rejoin, detach and abandon
+ * @degraded: attached without all members
+ * @stats: counters since attach
+ * @detaching: one detach or abandon at a time
+ * @ref: the registry's and those of callers (kvc_pool_get())
+ */
+struct kvc_pool {
+	u32 number;
+	struct kvc_identity id;
+	struct kvc_member_set set;
+	struct kvc_geometry g;
+	u64 label_sequence;
+	struct kvc_join *join;
+	struct percpu_ref ops;
+	struct completion ops_gone;
+	int state;
+	struct delayed_work rejoin;
+	struct mutex life;
+	bool degraded;
+	struct kvc_stats __percpu *stats;
+	int detaching;
+	struct kref ref;
+};
+
+/* --- pool.c --- */
+
+/**
+ * struct kvc_attach_args - what attach needs, copied from the caller
+ * @number: wanted, 0: lowest free
+ * @degraded: members may be missing
+ * @id: identity, less attach_id
+ * @nr: members given
+ * @paths: their paths
+ * @wwid_hashes: their identifiers' hashes, 0: unknown
+ * @reason: KVC_REASON_SIZE bytes for a sentence on failure
+ */
+struct kvc_attach_args {
+	u32 number;
+	bool degraded;
+	struct kvc_identity id;
+	u32 nr;
+	char **paths;
+	u64 *wwid_hashes;
+	char *reason;
+};
+
+int kvc_pool_attach(struct kvc_attach_args *args, u32 *number);
+int kvc_pool_detach(u32 number, unsigned int timeout_ms);
+
+/* Pool by number, 0: the lowest. NULL if there is none. */
+struct kvc_pool *kvc_pool_get(u32 number);
+void kvc_pool_put(struct kvc_pool *pool);
+
+/* Numbers of the attached pools: fills at most @room, returns how many. */
+u32 kvc_pool_numbers(u32 *numbers, u32 room);
+
+/**
+ * kvc_pool_enter() - begin an operation
+ *
+ * Return: 0 (end it with kvc_pool_leave()); -ESTALE: lapsed, joining anew;
+ * -ENODEV: closing.
+ */
+int kvc_pool_enter(struct kvc_pool *pool);
+void kvc_pool_leave(struct kvc_pool *pool);
+
+/* Simulated crash: all I/O stops, all state is forgotten, nothing is written. */
+int kvc_pool_abandon(struct kvc_pool *pool);
+
+/* The lease is over: begin the rejoin. Any context. */
+void kvc_pool_lapse(struct kvc_pool *pool);
+
+void kvc_pools_exit(void);
+
+/* --- join.c --- */
+
+/**
+ * kvc_join_create() - claim a slot, load every AG, serve
+ * @pool: attachment, members open
+ * @reason: see struct kvc_attach_args
+ * @out: the join
+ *
+ * Sleeps for as long as the watch takes; a signal ends it with -EINTR.
+ */
+int kvc_join_create(struct kvc_pool *pool, char *reason,
+		    struct kvc_join **out);
+
+/* Tear down. @leave: in good order (detach), with the slot saying so. */
+void kvc_join_destroy(struct kvc_join *join, bool leave);
+
+/* Does the lease hold now? Any context. */
+bool kvc_join_lease_ok(const struct kvc_join *join);
+
+#define kvc_reason(buf, fmt, ...)					\
+	do {								\
+		if (buf)						\
+			snprintf(buf, KVC_REASON_SIZE, fmt, ##__VA_ARGS__); \
+	} while (0)
+
+#endif

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/timekeeping.h>
+#include "slot.h"
+
+static size_t kvc_slot_bytes(const struct kvc_geometry *g)
+{
+	return (size_t)g->slot_blocks << KVC_BLOCK_SHIFT;
+}
+
+int kvc_slots_init(struct kvc_join *join)
+{
+	const struct kvc_geometry *g = join->g;
+	u32 i, n = g->nr_slots * g->slot_blocks;
+	struct kvc_slots *s;
+
+	s = kzalloc(sizeof(*s), GFP_KERNEL);
+	if (!s)
+		return -ENOMEM;
+	join->slots = s;
+	s->join = join;
+	s->nr_copies = g->nr_slot_copies;
+	spin_lock_init(&s->lock);
+	init_waitqueue_head(&s->wait);
+	s->parts = kvcalloc(n, sizeof(*s->parts), GFP_KERNEL);
+	s->unknown = kcalloc(BITS_TO_LONGS(g->nr_slots), sizeof(long), GFP_KERNEL);
+	s->dead = kcalloc(BITS_TO_LONGS(g->nr_slots), sizeof(long), GFP_KERNEL);
+	s->read_buf = kvmalloc(g->nr_slots * kvc_slot_bytes(g), GFP_KERNEL);
+	if (!s->parts || !s->unknown || !s->dead || !s->read_buf)
+		return -ENOMEM;
+	for (i = 0; i < n; i++) {
+		s->parts[i] = kzalloc(sizeof(**s->parts), GFP_KERNEL);
+		if (!s->parts[i])
+			return -ENOMEM;
+		s->parts[i]->number = i / g->slot_blocks;
+		s->parts[i]->first_ag = i % g->slot_blocks *
+					KVC_AGS_PER_SLOT_BLOCK;
+		s->parts[i]->nr_ags = min_t(u32, KVC_AGS_PER_SLOT_BLOCK,
+					    g->nr_ags - s->parts[i]->first_ag);
+	}
+	for (i = 0; i < s->nr_copies; i++) {
+		s->copies[i].slots = s;
+		s->copies[i].buf = kvmalloc(kvc_slot_bytes(g), GFP_KERNEL);
+		if (!s->copies[i].buf)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+void kvc_slots_destroy(struct kvc_join *join)
+{
+	struct kvc_slots *s = join->slots;
+	u32 i;
+
+	if (!s)
+		return;
+	for (i = 0; i < s->nr_copies; i++) {
+		wait_event(s->wait, !READ_ONCE(s->copies[i].busy));
+		/* The completion is done with us once it has let the lock go. */
+		spin_lock_irq(&s->lock);
+		spin_unlock_irq(&s->lock);
+		kvfree(s->copies[i].buf);
+	}
+	for (i = 0; s->parts && i < join->g->nr_slots * join->g->slot_blocks; i++)
+		kfree(s->parts[i]);
+	kvfree(s->parts);
+	kfree(s->unknown);
+	kfree(s->dead);
+	kvfree(s->read_buf);
+	kfree(s);
+	join->slots = NULL;
+}
+
+/* Take a copy's block for what it tells; count what it is. */
+static void kvc_slot_take(struct kvc_join *join, u32 copy, u32 i,
+			  struct kvc_slot_info *info, bool *sound, bool *rotten)
+{
+	const struct kvc_geometry *g = join->g;
+	struct kvc_slots *s = join->slots;
+	u32 slot = i / g->slot_blocks, part = i % g->slot_blocks;
+	struct kvc_place p = kvc_place_slot(g, slot, copy, part);
+	const void *block = s->read_buf + ((size_t)i << KVC_BLOCK_SHIFT);
+	enum kvc_block_verdict v;
+
+	v = kvc_block_verify(block, KVC_BLOCK_SLOT, g->uuid, &p);
+	if (v == KVC_BLOCK_NEVER)
+		return;
+	if (v != KVC_BLOCK_OK || kvc_slot_decode(block, g, info) ||
+	    info->number != slot ||
+	    info->first_ag != s->parts[i]->first_ag) {
+		*rotten = true;
+		return;
+	}
+	*sound = true;
+	if (info->sequence > s->parts[i]->sequence)
+		*s->parts[i] = *info;
+}
+
+int kvc_slots_read(struct kvc_join *join)
+{
+	const struct kvc_geometry *g = join->g;
+	struct kvc_slots *s = join->slots;
+	u32 n = g->nr_slots * g->slot_blocks;
+	struct kvc_slot_info *info;
+	u32 copy, i, readable = 0;
+	u8 *state;
+
+	info = kmalloc(sizeof(*info), GFP_KERNEL);
+	state = kvcalloc(n, 1, GFP_KERNEL);	/* 1: sound, 2: rotten */
+	if (!info || !state) {
+		kfree(info);
+		kvfree(state);
+		return -ENOMEM;
+	}
+	for (copy = 0; copy < s->nr_copies; copy++) {
+		struct kvc_place p = kvc_place_slot(g, 0, copy, 0);
+		struct kvc_member *m = &join->set->m[p.member];
+
+		if (kvc_member_health(m) == KVC_HEALTH_FAILED ||
+		    kvc_meta_read(m, p.block, n, s->read_buf))
+			continue;
+		readable++;
+		for (i = 0; i < n; i++) {
+			bool sound = false, rotten = false;
+
+			kvc_slot_take(join, copy, i, info, &sound, &rotten);
+			state[i] |= sound | rotten << 1;
+		}
+	}
+	for (i = 0; i < g->nr_slots; i++) {
+		u32 k, unknown = 0;
+
+		for (k = 0; k < g->slot_blocks; k++)
+			unknown |= state[i * g->slot_blocks + k] == 2;
+		if (unknown)
+			__set_bit(i, s->unknown);
+		else
+			__clear_bit(i, s->unknown);
+	}
+	kfree(info);
+	kvfree(state);
+	return readable > s->nr_copies / 2 ? 0 : -EIO;
+}
+
+u64 kvc_slots_shown(struct kvc_join *join, u32 ag)
+{
+	const struct kvc_geometry *g = join->g;
+	u32 part = ag / KVC_AGS_PER_SLOT_BLOCK, i;
+	u64 shown = 0;
+
+	for (i = 0; i < g->nr_slots; i++) {
+		struct kvc_slot_info *p =
+			join->slots->parts[i * g->slot_blocks + part];
+
+		shown = max(shown,
+			    p->ags[ag % KVC_AGS_PER_SLOT_BLOCK].owned_epoch);
+	}
+	return shown;
+}
+
+/* Bring what our slot shows up to date; the sequence goes on (rule 5). */
+static void kvc_slot_update(struct kvc_join *join)
+{
+	const struct kvc_geometry *g = join->g;
+	struct kvc_slots *s = join->slots;
+	u32 part, i;
+
+	join->slot_sequence++;
+	join->heartbeat++;
+	for (part = 0; part < g->slot_blocks; part++) {
+		struct kvc_slot_info *p =
+			s->parts[join->writer.slot * g->slot_blocks + part];
+
+		p->state = join->state;
+		p->sequence = join->slot_sequence;
+		p->incarnation = join->writer.incarnation;
+		p->heartbeat = join->heartbeat;
+		memcpy(p->boot_id, join->pool->id.boot_id, 16);
+		memcpy(p->attach_id, join->pool->id.attach_id, 16);
+		memcpy(p->nqn, join->pool->id.nqn, sizeof(p->nqn));
+		memcpy(p->node, join->pool->id.node, sizeof(p->node));
+		if (join->state != KVC_SLOT_ACTIVE)
+			continue;
+		for (i = 0; i < p->nr_ags; i++) {
+			struct kvc_ag *ag = &join->ags[p->first_ag + i];
+
+			/* Else what earlier incarnations showed stays. */
+			if (ag->owned)
+				p->ags[i].owned_epoch = ag->journal.epoch;
+		}
+	}
+}
+
+static void kvc_slot_landed(struct kvc_meta_io *io)
+{
+	struct kvc_slot_copy *c = io->private;
+	struct kvc_slots *s = c->slots;
+	unsigned long flags;
+
+	spin_lock_irqsave(&s->lock, flags);
+	c->error = io->error;
+	if (!io->error)
+		c->landed = c->beat;
+	WRITE_ONCE(c->busy, false);
+	wake_up_all(&s->wait);
+	spin_unlock_irqrestore(&s->lock, flags);
+}
+
+static void kvc_slot_send(struct kvc_join *join, u32 copy)
+{
+	const struct kvc_geometry *g = join->g;
+	struct kvc_slots *s = join->slots;
+	struct kvc_slot_copy *c = &s->copies[copy];
+	u32 part;
+
+	for (part = 0; part < g->slot_blocks; part++) {
+		struct kvc_place p = kvc_place_slot(g, join->writer.slot, copy,
+						    part);
+		void *block = c->buf + ((size_t)part << KVC_BLOCK_SHIFT);
+
+		kvc_slot_encode(block,
+				s->parts[join->writer.slot * g->slot_blocks + part]);
+		kvc_block_finish(block, KVC_BLOCK_SLOT, g->uuid, p,
+				 join->slot_sequence, &join->writer);
+		if (!part) {
+			c->io.m = &join->set->m[p.member];
+			c->io.block = p.block;
+		}
+	}
+	c->io.op = REQ_OP_WRITE;
+	c->io.nr = g->slot_blocks;
+	c->io.buf = c->buf;
+	c->io.done = kvc_slot_landed;
+	c->io.private = c;
+	c->beat = s->beat;
+	c->busy = true;
+	kvc_meta_submit(&c->io);
+}
+
+/* Copies that have the present beat; @open: those that may still get it. */
+static u32 kvc_slot_count(struct kvc_slots *s, u32 *open)
+{
+	u32 i, landed = 0;
+
+	*open = 0;
+	spin_lock_irq(&s->lock);
+	for (i = 0; i < s->nr_copies; i++) {
+		if (s->copies[i].landed == s->beat)
+			landed++;
+		else if (s->copies[i].busy && s->copies[i].beat == s->beat)
+			(*open)++;
+	}
+	spin_unlock_irq(&s->lock);
+	return landed;
+}
+
+static bool kvc_slot_decided(struct kvc_slots *s)
+{
+	u32 open, landed = kvc_slot_count(s, &open);
+
+	return landed > s->nr_copies / 2 || landed + open <= s->nr_copies / 2;
+}
+
+int kvc_slot_beat(struct kvc_join *join, unsigned int timeout_ms)
+{
+	struct kvc_slots *s = join->slots;
+	u64 start = ktime_get_boottime_ns();
+	u32 i, open;
+
+	s->beat++;
+	kvc_slot_update(join);
+	for (i = 0; i < s->nr_copies; i++)
+		if (!READ_ONCE(s->copies[i].busy))
+			kvc_slot_send(join, i);
+	wait_event_timeout(s->wait, kvc_slot_decided(s),
+			   msecs_to_jiffies(timeout_ms));
+	if (kvc_slot_count(s, &open) <= s->nr_copies / 2)
+		return open ? -ETIMEDOUT : -EIO;
+	WRITE_ONCE(join->lease_until,
+		   start + (u64)join->g->lease_ms * NSEC_PER_MSEC);
+	return 0;
+}
+
+static void kvc_slot_bury(struct kvc_join *join, u32 slot)
+{
+	const struct kvc_geometry *g = join->g;
+	struct kvc_slots *s = join->slots;
+	u32 part, copy;
+	void *block;
+
+	block = (void *)__get_free_page(GFP_KERNEL);
+	if (!block)
+		return;
+	for (part = 0; part < g->slot_blocks; part++) {
+		struct kvc_slot_info *p = s->parts[slot * g->slot_blocks + part];
+
+		p->state = KVC_SLOT_DOWN;
+		p->sequence++;
+		for (copy = 0; copy < s->nr_copies; copy++) {
+			struct kvc_place at = kvc_place_slot(g, slot, copy, part);
+
+			kvc_slot_encode(block, p);
+			kvc_block_finish(block, KVC_BLOCK_SLOT, g->uuid, at,
+					 p->sequence, &join->writer);
+			kvc_meta_write(&join->set->m[at.member], at.block, 1,
+				       block);
+		}
+	}
+	free_page((unsigned long)block);
+}
+
+void kvc_slots_bury(struct kvc_join *join)
+{
+	struct kvc_slots *s = join->slots;
+	u32 i;
+
+	if (s->buried || time_before(jiffies, join->frozen_until))
+		return;
+	s->buried = true;
+	for_each_set_bit(i, s->dead, join->g->nr_slots)
+		if (i != join->writer.slot)
+			kvc_slot_bury(join, i);
+}

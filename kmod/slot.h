@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Host slots: who is there, who holds what, and the heartbeat that keeps a
+ * lease alive.
+ */
+#ifndef KVC_SLOT_H
+#define KVC_SLOT_H
+
+#include <linux/wait.h>
+#include "pool.h"
+
+/* One copy of our slot: at most one write to it at a time (protocol rule 31). */
+struct kvc_slot_copy {
+	struct kvc_meta_io io;
+	struct kvc_slots *slots;
+	bool busy;
+	int error;
+	u64 landed;	/* last beat that is known to be down */
+	u64 beat;	/* beat that is being written */
+	void *buf;
+};
+
+/**
+ * struct kvc_slots - all slots as last read, and our own
+ * @join: attachment
+ * @nr_copies: copies
+ * @part0: first block (part 0) of each slot, highest sequence seen
+ * @unknown: bit per slot: no sound copy, though something was written
+ * @dead: bit per slot: not left in good order, and silent for a lease
+ * @read_buf: one copy of all slots
+ * @copies: of our own slot
+ * @beat: number of the present beat
+ * @wait: for copies
+ * @lock: guards copies' busy, error and landed against completions
+ * @buried: dead slots have been marked as left (after Q)
+ */
+struct kvc_slots {
+	struct kvc_join *join;
+	u32 nr_copies;
+	struct kvc_slot_info **parts;	/* [slot * slot_blocks + part] */
+	unsigned long *unknown;
+	unsigned long *dead;
+	u8 *read_buf;
+	struct kvc_slot_copy copies[KVC_MAX_SLOT_COPIES];
+	u64 beat;
+	wait_queue_head_t wait;
+	spinlock_t lock;
+	bool buried;
+};
+
+int kvc_slots_init(struct kvc_join *join);
+void kvc_slots_destroy(struct kvc_join *join);
+
+/**
+ * kvc_slots_read() - read every slot from all copies that can be read
+ *
+ * Keeps the highest sequence seen of each (protocol rule 13). Return: 0, or
+ * -EIO if a majority of copies can't be read.
+ */
+int kvc_slots_read(struct kvc_join *join);
+
+static inline struct kvc_slot_info *kvc_slot(struct kvc_join *join, u32 slot)
+{
+	return join->slots->parts[slot * join->g->slot_blocks];
+}
+
+/* Highest epoch that any slot shows as owned for an AG. */
+u64 kvc_slots_shown(struct kvc_join *join, u32 ag);
+
+/**
+ * kvc_slot_beat() - write our slot and wait for a majority
+ * @join: attachment; slot and incarnation are set
+ * @timeout_ms: how long to wait
+ *
+ * On success the lease holds for its length from the moment before the write.
+ *
+ * Return: 0, -ETIMEDOUT, -EIO.
+ */
+int kvc_slot_beat(struct kvc_join *join, unsigned int timeout_ms);
+
+/* After Q: mark dead slots as left, so that they can be granted again. */
+void kvc_slots_bury(struct kvc_join *join);
+
+#endif

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * DOC: the worker of an AG
+ *
+ * Works through what is due, most pressing first, until nothing is, then
+ * sleeps until it is kicked. What it can't do now (a member is away) it tries
+ * again a little later.
+ *
+ * The journal's ring in eighths: ordinary records stop at 5, the worker's own
+ * at 6, and the last 2 are a checkpoint's, which is written from 4 on and may
+ * be 2 long. So a checkpoint always has room, and puts wait for it only if it
+ * takes longer than one eighth of the ring takes to fill.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/slab.h>
+#include "ag.h"
+#include "pool.h"
+
+#define KVC_WORKER_RETRY	(HZ / 10)
+#define KVC_WORKER_IDLE		HZ
+
+static bool kvc_checkpoint_due(struct kvc_ag *ag)
+{
+	return kvc_journal_used(&ag->journal) >= ag->join->g->ring_blocks / 2;
+}
+
+int kvc_segment_retire(struct kvc_segment *seg)
+{
+	struct kvc_segment_rec rec = { .generation = seg->s.generation };
+	bool appended;
+	int err;
+
+	err = kvc_ag_transition(seg, KVC_REC_RETIRE, &rec, KVC_ROLE_DRAINING,
+				&appended);
+	/*
+	 * Entries go only when the RETIRE is durable: were they gone before, a
+	 * key could be put anew, acknowledged, and come back with its old
+	 * bytes after a crash.
+	 */
+	if (err)
+		return err;
+	kvc_segment_forget(seg);
+	/*
+	 * protocol rule 16: look-up and reference are one RCU section, so after
+	 * this every read that found an entry here shows in @readers.
+	 */
+	synchronize_rcu();
+	return 0;
+}
+
+/*
+ * Retired segments whose readers have gone are free (protocol rules 15 and 18:
+ * this host is the only live one, so its own readers are the grace period).
+ */
+static void kvc_ag_drain(struct kvc_ag *ag)
+{
+	bool freed = false;
+	u32 i;
+
+	for (i = 0; i < ag->nr; i++) {
+		struct kvc_segment *seg = &ag->segments[i];
+
+		if (seg->role != KVC_ROLE_DRAINING ||
+		    atomic_read(&seg->readers) ||
+		    time_before(jiffies, seg->ready_at))
+			continue;
+		kvc_segment_empty(seg);
+		mutex_lock(&ag->lock);
+		seg->role = KVC_ROLE_NONE;
+		seg->s.state = KVC_SEG_FREE;
+		seg->s.order = 0;
+		ag->nr_free++;
+		mutex_unlock(&ag->lock);
+		freed = true;
+	}
+	if (freed)
+		wake_up_all(&ag->join->space_wait);
+}
+
+static struct kvc_segment *kvc_ag_free_segment(struct kvc_ag *ag)
+{
+	u32 i;
+
+	lockdep_assert_held(&ag->lock);
+	for (i = 0; i < ag->nr; i++) {
+		struct kvc_segment *seg = &ag->segments[i];
+
+		if (seg->s.state == KVC_SEG_FREE && seg->role == KVC_ROLE_NONE &&
+		    kvc_segment_healthy(seg))
+			return seg;
+	}
+	return NULL;
+}
+
+static void kvc_segment_discard(struct kvc_segment *seg)
+{
+	struct kvc_join *join = seg->ag->join;
+	const struct kvc_geometry *g = join->g;
+	u64 left = seg->members, at = 0;
+	u64 lane = kvc_segment_bytes(g) / hweight64(seg->members);
+	bool any = false;
+
+	/* The first stripe unit of each lane is where its lane slot begins. */
+	while (left) {
+		u64 bytes = 1ULL << g->unit_shift;
+		struct kvc_place p = kvc_place_data(g, seg->s.number, at,
+						    &bytes);
+
+		if (join->set->m[p.member].discard) {
+			any = true;
+			if (kvc_member_discard(&join->set->m[p.member], p.block,
+					       lane >> KVC_BLOCK_SHIFT))
+				return;	/* a discard is advice */
+		}
+		at += 1ULL << g->unit_shift;
+		left &= left - 1;
+	}
+	if (any)
+		kvc_stat_inc(join->pool->stats, KVC_STAT_DISCARDS);
+}
+
+int kvc_ag_open_segment(struct kvc_ag *ag, u32 keep_free,
+			struct kvc_segment **out)
+{
+	struct kvc_segment_rec rec = {};
+	struct kvc_segment *seg = NULL;
+	bool appended;
+	int err;
+
+	mutex_lock(&ag->lock);
+	if (ag->nr_free > keep_free)
+		seg = kvc_ag_free_segment(ag);
+	if (seg) {
+		ag->nr_free--;
+		rec.generation = seg->s.generation + 1;
+		kvc_space_init(&seg->space, kvc_segment_blocks(ag->join->g));
+		seg->ready_at = jiffies;
+	}
+	mutex_unlock(&ag->lock);
+	if (!seg)
+		return -EAGAIN;
+
+	err = kvc_ag_transition(seg, KVC_REC_OPEN, &rec, KVC_ROLE_FULL,
+				&appended);
+	if (err) {
+		/* Once appended it is an empty open segment: full, for now. */
+		if (!appended) {
+			mutex_lock(&ag->lock);
+			ag->nr_free++;
+			mutex_unlock(&ag->lock);
+		}
+		return err;
+	}
+	/* protocol rule 7: OPEN is durable; now the first discard or write */
+	kvc_segment_discard(seg);
+	mutex_lock(&ag->lock);
+	seg->role = KVC_ROLE_STANDBY;
+	mutex_unlock(&ag->lock);
+	*out = seg;
+	return 0;
+}
+
+/* Keep a clean segment ready for puts; the last free one is for rewrites. */
+static int kvc_ag_stand_by(struct kvc_ag *ag)
+{
+	struct kvc_segment *seg;
+	int err;
+
+	if (ag->standby)
+		return 0;
+	err = kvc_ag_open_segment(ag, 1, &seg);
+	if (err)
+		return err == -EAGAIN ? 0 : err;
+	mutex_lock(&ag->lock);
+	ag->standby = seg;
+	mutex_unlock(&ag->lock);
+	wake_up_all(&ag->join->space_wait);
+	return 1;
+}
+
+/*
+ * An open or standby segment with a member that is not live takes no puts:
+ * put it aside, so that another one, on live members, can be opened.
+ */
+static void kvc_ag_put_aside(struct kvc_ag *ag)
+{
+	int i;
+
+	mutex_lock(&ag->lock);
+	if (ag->standby && !kvc_segment_healthy(ag->standby)) {
+		ag->standby->role = KVC_ROLE_FULL;
+		ag->standby = NULL;
+	}
+	for (i = 0; i < KVC_NR_STREAMS; i++) {
+		if (ag->open[i] && !kvc_segment_healthy(ag->open[i])) {
+			ag->open[i]->role = KVC_ROLE_FULL;
+			ag->open[i] = NULL;
+		}
+	}
+	mutex_unlock(&ag->lock);
+}
+
+static bool kvc_segment_sealable(const struct kvc_segment *seg)
+{
+	if (seg->s.state != KVC_SEG_OPEN || atomic_read(&seg->writers))
+		return false;
+	if (seg->role == KVC_ROLE_FROZEN)
+		return time_after_eq(jiffies, seg->ready_at);
+	return seg->role == KVC_ROLE_FULL;
+}
+
+/*
+ * Seal what is full. A segment without objects is retired instead. One whose
+ * members are away waits, unless a checkpoint would grow too large.
+ */
+static int kvc_ag_seal(struct kvc_ag *ag)
+{
+	bool tight;
+	int err, did = 0;
+	u32 i;
+
+	mutex_lock(&ag->lock);
+	tight = kvc_ag_checkpoint_bytes(ag) > ag->checkpoint_limit / 2;
+	mutex_unlock(&ag->lock);
+	for (i = 0; i < ag->nr; i++) {
+		struct kvc_segment *seg = &ag->segments[i];
+		bool stuck = seg->s.state == KVC_SEG_OPEN && tight &&
+			     (seg->role == KVC_ROLE_FROZEN ||
+			      seg->role == KVC_ROLE_FULL) &&
+			     !atomic_read(&seg->writers);
+
+		if (!kvc_segment_sealable(seg) && !stuck)
+			continue;
+		if (!seg->log.count || (stuck && (!kvc_segment_sealable(seg) ||
+						  !kvc_segment_healthy(seg))))
+			err = kvc_segment_retire(seg);
+		else if (kvc_segment_healthy(seg))
+			err = kvc_segment_seal(seg);
+		else
+			continue;
+		if (err)
+			return err;
+		did = 1;
+	}
+	return did;
+}
+
+/* Clean segments, and those that will be once their readers have gone. */
+static u32 kvc_ag_clean(struct kvc_ag *ag)
+{
+	u32 i, n = ag->nr_free + !!ag->standby;
+
+	for (i = 0; i < ag->nr; i++)
+		n += ag->segments[i].role == KVC_ROLE_DRAINING;
+	return n;
+}
+
+static int kvc_ag_reclaim(struct kvc_ag *ag)
+{
+	int err;
+
+	if (kvc_ag_clean(ag) >= ag->free_low)
+		return 0;
+	do {
+		err = kvc_ag_evict(ag);
+		kvc_ag_drain(ag);
+		if (!err && kvc_checkpoint_due(ag))
+			return 1;
+	} while (!err && kvc_ag_clean(ag) < ag->free_high &&
+		 !READ_ONCE(ag->join->stopping));
+	return err == -EAGAIN ? 0 : err ?: 1;
+}
+
+/* One round. Return: 1 if there may be more to do, 0, or an error. */
+static int kvc_ag_round(struct kvc_ag *ag)
+{
+	int err = READ_ONCE(ag->journal.killed);
+
+	/* What a killed journal left half done must not be built upon. */
+	if (err)
+		return err;
+	kvc_journal_push(&ag->journal);
+	if (kvc_checkpoint_due(ag)) {
+		err = kvc_ag_checkpoint(ag);
+		if (err)
+			return err;
+		wake_up_all(&ag->join->space_wait);
+	}
+	kvc_ag_put_aside(ag);
+	kvc_ag_drain(ag);
+	err = kvc_ag_stand_by(ag);
+	if (err)
+		return err;
+	err = kvc_ag_seal(ag);
+	if (err)
+		return err;
+	return kvc_ag_reclaim(ag);
+}
+
+void kvc_ag_work(struct work_struct *work)
+{
+	struct kvc_ag *ag = container_of(to_delayed_work(work), struct kvc_ag,
+					 work);
+	unsigned long next = KVC_WORKER_IDLE;
+	int err = 0;
+
+	while (!READ_ONCE(ag->join->stopping)) {
+		err = kvc_ag_round(ag);
+		if (err <= 0)
+			break;
+	}
+	if (READ_ONCE(ag->join->stopping))
+		return;
+	if (err < 0) {
+		next = KVC_WORKER_RETRY;
+		pr_debug("ag %u: worker: %d\n", ag->number, err);
+	}
+	queue_delayed_work(ag->join->wq, &ag->work, next);
+}
+
+void kvc_ag_quiesce(struct kvc_ag *ag)
+{
+	int i;
+
+	if (!ag->owned)
+		return;
+	mutex_lock(&ag->lock);
+	for (i = 0; i < KVC_NR_STREAMS; i++) {
+		if (ag->open[i])
+			ag->open[i]->role = KVC_ROLE_FULL;
+		ag->open[i] = NULL;
+	}
+	if (ag->standby)
+		ag->standby->role = KVC_ROLE_FULL;
+	ag->standby = NULL;
+	mutex_unlock(&ag->lock);
+	if (kvc_ag_seal(ag) < 0)
+		pr_warn("ag %u: not all segments could be sealed; the next attach does it\n",
+			ag->number);
+}
