@@ -87,10 +87,10 @@ def block(uuid, kind, place, sequence, writer, body):
 
 
 class Pool:
-    """The pool of kvc_fixture.c: four members of 64 MiB."""
+    """The pool of kvc_fixture_options(): four members of 64 MiB."""
 
-    uuid = bytes(range(0xA0, 0xB0))
-    hash_key = bytes(range(32))
+    name, uuid = b"pool", bytes(range(0xA0, 0xB0))
+    hash_key, created = bytes(range(32)), 1767225600
     members = [(bytes([0x10] * 15 + [i]), 16384, 0x1111111111111111 * (i + 1))
                for i in range(4)]
     slot_start, nr_slots, slot_blocks, copies = 1, 64, 1, 3
@@ -98,6 +98,7 @@ class Pool:
     data_start, lanes = 768, 121
     segment_shift, unit_shift, width = 20, 18, 2
     ags, segments = 16, 240
+    spans = [(0, 16, 0, 240, 0, 4, 2, 0, 0, 0)]
 
     def label_place(self, member, copy):
         return member, self.members[member][1] - 1 if copy else 0
@@ -124,13 +125,14 @@ class Pool:
 
     def label(self, member, copy, sequence, writer):
         body = struct.pack(
-            "<3Q64s32sQIIII4H4BIQQIIQII", 0, 0, 0, b"pool", self.hash_key,
-            1767225600, 0, 5000, 1000, 60000, member, len(self.members), 1,
-            self.nr_slots, self.copies, self.slot_blocks, self.segment_shift,
-            self.unit_shift, 0, self.slot_start, self.journal_start,
-            self.ring, self.journals, self.data_start, self.lanes, 0)
-        body += struct.pack("<4I4HII", 0, self.ags, 0, self.segments, 0,
-                            len(self.members), self.width, 0, 0, 0)
+            "<3Q64s32sQIIII4H4BIQQIIQII", 0, 0, 0, self.name, self.hash_key,
+            self.created, 0, 5000, 1000, 60000, member, len(self.members),
+            len(self.spans), self.nr_slots, self.copies, self.slot_blocks,
+            self.segment_shift, self.unit_shift, 0, self.slot_start,
+            self.journal_start, self.ring, self.journals, self.data_start,
+            self.lanes, 0)
+        for span in self.spans:
+            body += struct.pack("<4I4HII", *span)
         body = body.ljust(520 - 64, b"\0")
         for uuid, blocks, wwid in self.members:
             body += struct.pack("<16sQQIIQ", uuid, blocks, wwid, 1, 0, 0)
@@ -164,6 +166,17 @@ class Pool:
         body = struct.pack("<IHHIIQ", ag, len(records), len(data), segment,
                            parts, generation)
         return block(self.uuid, SUMMARY, place, part, writer, body + data)
+
+
+class Grown(Pool):
+    """The pool of kvc_fixture_two_spans()."""
+
+    name, uuid = b"grown", b"\x22" * 16
+    hash_key, created = bytes(32), 0
+    members = [(bytes([0x30 + i] * 16), 16384, 0) for i in range(5)]
+    nr_slots, journal_start, journals, lanes = 3, 4, 4, 124
+    spans = [(0, 4, 0, 48, 0, 3, 1, 0, 0, 0),
+             (4, 5, 48, 60, 1, 4, 4, 0, 64, 2)]
 
 
 # --- records ---
@@ -262,6 +275,8 @@ def write_seeds(directory):
     # make the header; what a block or a record ends in may be left out.
     for name, data in golden().items():
         save(name, name, b"\1" + data.rstrip(b"\0"))
+    grown = Grown().label(4, 0, 1, (0xFFFFFFFF, 0))
+    save("label", "grown", b"\1" + grown.rstrip(b"\0"))
     for name, data in records(Pool()).items():
         save("record", name, b"\1" + data)
 
