@@ -19,7 +19,7 @@
 #include "member.h"
 #include "stats.h"
 
-#define KVC_REASON_SIZE	256
+#define KVC_REASON_SIZE	768
 
 /**
  * struct kvc_identity - whom an attachment is for
