@@ -242,7 +242,7 @@ static int find_signatures(struct format *f, const struct ctl_dev *dev)
 				 found.list[i].what,
 				 (uint64_t)found.list[i].offset);
 		else
-			ctl_err(f->ctl, dev->path, NULL, "carries a %s (at byte %" PRIu64 ")",
+			ctl_err(f->ctl, dev->path, NULL, "is not empty: %s at byte %" PRIu64,
 				found.list[i].what,
 				(uint64_t)found.list[i].offset);
 	}

@@ -309,6 +309,7 @@ bool ctl_sys_name(const struct ctl_dev *dev, char *name, size_t room);
  * @usable: sound, stands where it says, decoded and its geometry is sane
  * @why: if not @usable, a clause that says why
  * @sequence: if sound
+ * @incarnation: if sound: of its writer
  * @member: if sound: whose label it says it is
  * @g: if @usable
  */
@@ -318,6 +319,7 @@ struct pool_label {
 	bool usable;
 	const char *why;
 	u64 sequence;
+	u64 incarnation;
 	u32 member;
 	struct kvc_geometry g;
 };

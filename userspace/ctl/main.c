@@ -77,6 +77,16 @@ static const struct command *find(const char *name)
 	return NULL;
 }
 
+/* What could not be printed was not done. */
+static int finish(struct ctl *ctl, int status)
+{
+	if (fflush(stdout) || ferror(stdout)) {
+		ctl_err(ctl, "standard output", NULL, "can't write: %m");
+		return status ? status : CTL_FAIL;
+	}
+	return status;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -89,7 +99,7 @@ int main(int argc, char **argv)
 	};
 	struct ctl ctl = { .prog = "kvcachectl", .device = CTL_DEVICE };
 	const struct command *command;
-	int c, status;
+	int c;
 
 	signal(SIGPIPE, SIG_DFL);
 	opterr = 0;
@@ -97,10 +107,10 @@ int main(int argc, char **argv)
 		switch (c) {
 		case 'V':
 			printf("kvcachectl %s\n", KVC_VERSION);
-			return CTL_OK;
+			return finish(&ctl, CTL_OK);
 		case 'h':
 			print_help();
-			return CTL_OK;
+			return finish(&ctl, CTL_OK);
 		case ':':
 			ctl_usage_error(&ctl, "option '%s' needs an argument",
 					argv[optind - 1]);
@@ -120,10 +130,5 @@ int main(int argc, char **argv)
 	argc -= optind;
 	argv += optind;
 	optind = 0;	/* begin anew */
-	status = command->run(&ctl, argc, argv);
-	if (fflush(stdout) || ferror(stdout)) {
-		ctl_err(&ctl, "standard output", NULL, "can't write: %m");
-		return status ? status : CTL_FAIL;
-	}
-	return status;
+	return finish(&ctl, command->run(&ctl, argc, argv));
 }

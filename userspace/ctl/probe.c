@@ -99,6 +99,7 @@ static void read_label(const struct ctl_dev *dev, u64 block,
 		return;
 	}
 	label->sequence = le64_to_cpu(h->sequence);
+	label->incarnation = le64_to_cpu(h->incarnation);
 	label->why = "it is malformed";
 	if (kvc_label_decode(buf, &label->g, &member, &label->why))
 		return;
@@ -184,24 +185,44 @@ static void check_pair(struct pool_probe *p, int i)
 			(uint64_t)start->sequence, (uint64_t)end->sequence);
 }
 
-/* Is a label that is older than the newest one a harmless one? */
-static void check_age(struct pool_probe *p, int i)
+/* Do two labels lay the pool out alike? Members' states may differ. */
+static bool same_layout(const struct kvc_geometry *a,
+			const struct kvc_geometry *b)
+{
+	u32 i;
+
+	if (memcmp(a, b, offsetof(struct kvc_geometry, members)))
+		return false;
+	for (i = 0; i < a->nr_members; i++)
+		if (memcmp(a->members[i].uuid, b->members[i].uuid,
+			   sizeof(a->members[i].uuid)) ||
+		    a->members[i].blocks != b->members[i].blocks)
+			return false;
+	return true;
+}
+
+/* Is a label a sibling of the newest one? As the kernel judges it. */
+static void check_sibling(struct pool_probe *p, int i)
 {
 	const struct pool_label *l = p->devs[i].newest;
+	const struct pool_label *newest = p->devs[p->source].newest;
 	const struct kvc_member_info *m = &p->g.members[l->member];
 
-	if (m->state == KVC_MEMBER_MISSING) {
-		if (l->sequence < m->missing_since)
-			problem(p, false, i, "was missing when the pool was last attached (its label has sequence %" PRIu64 ", the pool %" PRIu64 ")",
-				(uint64_t)l->sequence, (uint64_t)p->sequence);
-		else
-			problem(p, true, i, "the pool counts this member as missing since sequence %" PRIu64 ", but its label goes on to %" PRIu64 ": it was used without the others",
-				(uint64_t)m->missing_since, (uint64_t)l->sequence);
+	if (!same_layout(&l->g, &newest->g)) {
+		problem(p, true, i, "its label lays the pool out differently from its siblings");
 		return;
 	}
-	if (l->sequence == p->sequence)
+	if (l->sequence == newest->sequence) {
+		if (l->incarnation != newest->incarnation ||
+		    memcmp(l->g.members, newest->g.members,
+			   sizeof(l->g.members)))
+			problem(p, true, i, "its label has the same sequence as its siblings' but another writer: it lived on apart from them (a clone?)");
 		return;
-	if (p->sequence - l->sequence == 1)
+	}
+	if (m->state == KVC_MEMBER_MISSING)
+		problem(p, true, i, "the pool was used without it since sequence %" PRIu64 ", its label is of %" PRIu64,
+			(uint64_t)m->missing_since, (uint64_t)l->sequence);
+	else if (p->sequence - l->sequence == 1)
 		problem(p, false, i, "its label is one behind (sequence %" PRIu64 "): an attach was interrupted",
 			(uint64_t)l->sequence);
 	else
@@ -243,7 +264,7 @@ static void check_member(struct pool_probe *p, int i)
 	p->nr_present++;
 
 	check_pair(p, i);
-	check_age(p, i);
+	check_sibling(p, i);
 	if (d->dev.blocks < m->blocks)
 		problem(p, true, i, "is smaller than it was: %" PRIu64 " blocks of 4 KiB instead of %" PRIu64,
 			(uint64_t)d->dev.blocks, (uint64_t)m->blocks);
