@@ -110,6 +110,7 @@ static void read_label(struct pr_pool *p, u32 dev, u32 copy, u64 block,
 	if (kvc_label_decode(buf, &l->g, &l->member, &l->why))
 		return;
 	l->sequence = le64_to_cpu(h->sequence);
+	l->incarnation = le64_to_cpu(h->incarnation);
 	place = kvc_place_label(&l->g, l->member, copy);
 	if (place.block != block ||
 	    kvc_block_verify(buf, KVC_BLOCK_LABEL, NULL, &place) !=
@@ -196,6 +197,25 @@ static bool same_pool(const struct kvc_geometry *a,
 	return !memcmp(block_a, block_b, KVC_BLOCK_SIZE);
 }
 
+/*
+ * An attach writes one copy on every member and then the other, so a member's
+ * newest is one behind at most when it was interrupted; its other copy may be
+ * further behind when that happened several times.
+ */
+static void judge_age(struct pr_pool *p, u32 dev, u32 copy,
+		      const struct pr_where *w)
+{
+	const struct pr_label *l = &p->devs[dev].label[copy];
+	bool newest = p->devs[dev].newest == copy;
+	bool stray = newest && p->sequence - l->sequence > 1;
+
+	pr_found(p, PR_LABEL_SEQUENCE, stray ? PR_ERROR : PR_INFO, w,
+		 "the label's sequence is %llu, the pool's newest %llu%s",
+		 l->sequence, p->sequence,
+		 stray ? ", and the device has no newer one: attach refuses it" :
+		 "");
+}
+
 static void compare_label(struct pr_pool *p, u32 dev, u32 copy, void *buf)
 {
 	const struct pr_label *l = &p->devs[dev].label[copy];
@@ -217,14 +237,12 @@ static void compare_label(struct pr_pool *p, u32 dev, u32 copy, void *buf)
 		pr_found(p, PR_LABEL_DISAGREES, PR_ERROR, &w,
 			 "label %llu says other things of the pool than label %llu of %s",
 			 l->sequence, p->sequence, p->devs[dev].source.name);
-	else if (p->sequence - l->sequence > 1)
-		pr_found(p, PR_LABEL_SEQUENCE, PR_WARNING, &w,
-			 "the label's sequence is %llu, the pool's newest %llu",
-			 l->sequence, p->sequence);
-	else if (p->sequence != l->sequence)
-		pr_found(p, PR_LABEL_SEQUENCE, PR_INFO, &w,
-			 "the label's sequence is %llu, the pool's newest %llu",
-			 l->sequence, p->sequence);
+	else if (l->sequence == p->sequence && l->incarnation != p->incarnation)
+		pr_found(p, PR_LABEL_DISAGREES, PR_ERROR, &w,
+			 "label %llu was written by incarnation %llu, and elsewhere by %llu",
+			 l->sequence, l->incarnation, p->incarnation);
+	else if (l->sequence != p->sequence)
+		judge_age(p, dev, copy, &w);
 }
 
 /* Give each device of the pool its member number. */
@@ -288,6 +306,7 @@ static bool choose_pool(struct pr_pool *p)
 		return false;
 	p->g = best->g;
 	p->sequence = best->sequence;
+	p->incarnation = best->incarnation;
 	return true;
 }
 
@@ -477,7 +496,7 @@ static void read_slot(struct pr_pool *p, const struct slot_copies *copies,
 		      u32 slot, u32 part)
 {
 	u32 index = slot * p->g.slot_blocks + part;
-	u32 readable = 0, copy, best = PR_NONE;
+	u32 readable = 0, erased = PR_NONE, copy, best = PR_NONE;
 	struct pr_slot *s = &p->slots[index];
 	struct kvc_slot_info info, other;
 	const struct kvc_block_header *h;
@@ -498,6 +517,7 @@ static void read_slot(struct pr_pool *p, const struct slot_copies *copies,
 		v = kvc_block_verify(block, KVC_BLOCK_SLOT, p->g.uuid, &place);
 		if (v == KVC_BLOCK_NEVER) {
 			readable++;
+			erased = copy;
 			continue;
 		}
 		if (v == KVC_BLOCK_CRC) {
@@ -548,6 +568,13 @@ static void read_slot(struct pr_pool *p, const struct slot_copies *copies,
 		compare_ages(p, &s->s, &other, &w);
 	}
 	s->known = readable > p->g.nr_slot_copies / 2;
+	if (best != PR_NONE && erased != PR_NONE) {
+		w = pr_at(p, kvc_place_slot(&p->g, slot, erased, part));
+		w.slot = slot;
+		pr_found(p, PR_SLOT_COPIES_DIFFER, PR_INFO, &w,
+			 "copy %u was never written, copy %u has sequence %llu",
+			 erased, best, s->s.sequence);
+	}
 	if (best != PR_NONE) {
 		h = (const void *)(copies->blocks[best] +
 				   ((size_t)index << KVC_BLOCK_SHIFT));
@@ -593,6 +620,7 @@ static void collect_claims(struct pr_pool *p, u32 slot, u32 part)
 		c->slot = slot;
 		c->incarnation = s->s.incarnation;
 		c->state = s->s.state;
+		c->writer = s->writer;
 	}
 }
 

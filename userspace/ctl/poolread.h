@@ -108,7 +108,6 @@ enum pr_code {
 	PR_PUT_UNOPENED,
 	PR_PUT_INHERITED,
 	PR_DELETE_UNKNOWN,
-	PR_MOVE_FOREIGN,
 	PR_MOVE_STALE,
 	PR_MOVE_DIFFERS,
 	/* objects */
@@ -214,6 +213,7 @@ struct pr_source {
  * @why: if not @usable but sound: why
  * @block: where it was read
  * @sequence: if @usable
+ * @incarnation: of its writer, if @usable
  * @member: if @usable: whose label it says it is
  * @g: if @usable
  */
@@ -224,6 +224,7 @@ struct pr_label {
 	const char *why;
 	u64 block;
 	u64 sequence;
+	u64 incarnation;
 	u32 member;
 	struct kvc_geometry g;
 };
@@ -262,12 +263,14 @@ struct pr_slot {
  * @slot: who shows it
  * @incarnation: of that slot now
  * @state: of that slot: enum kvc_slot_state
+ * @writer: who wrote that slot last
  */
 struct pr_claim {
 	u64 epoch;
 	u32 slot;
 	u64 incarnation;
 	u32 state;
+	struct kvc_writer writer;
 };
 
 /**
@@ -276,6 +279,7 @@ struct pr_claim {
  * @nr_devs: how many
  * @g: geometry, from the newest label
  * @sequence: of that label
+ * @incarnation: of its writer
  * @members: per member: index in @devs, PR_NONE: absent
  * @slots: nr_slots * slot_blocks, block p of slot s at s * slot_blocks + p
  * @claims: per AG
@@ -292,6 +296,7 @@ struct pr_pool {
 	u32 nr_devs;
 	struct kvc_geometry g;
 	u64 sequence;
+	u64 incarnation;
 	u32 members[KVC_MAX_MEMBERS];
 	struct pr_slot *slots;
 	struct pr_claim *claims;

@@ -191,8 +191,12 @@ static void judge_end(struct pr_ag *a, struct pr_ring *ring)
 
 	standing = pr_ring_look(ring, a->epoch, a->end, &info, &records);
 	scan_beyond(ring, a->epoch, a->end, &b);
-	/* Whoever left in good order waited for its last write. */
+	/*
+	 * Whoever left in good order waited for its last write. A slot that was
+	 * left by a crash is set down by the next host.
+	 */
 	clean = claim->epoch == a->epoch && claim->state == KVC_SLOT_DOWN &&
+		claim->writer.slot == claim->slot &&
 		claim->incarnation == header->owner_incarnation;
 	if (standing == PR_STANDS_WRONG)
 		pr_found(p, PR_JOURNAL_MISPLACED, PR_ERROR, &w,
@@ -214,7 +218,7 @@ static void judge_end(struct pr_ag *a, struct pr_ring *ring)
 			 a->end, b.nr, b.nr == 1 ? " is" : "s are",
 			 b.first_far);
 	else if (b.nr && clean)
-		pr_found(p, PR_JOURNAL_HOLE, PR_ERROR, &w,
+		pr_found(p, PR_JOURNAL_HOLE, PR_WARNING, &w,
 			 "position %llu is missing, and %u later block%s there, though the host left in good order",
 			 a->end, b.nr, b.nr == 1 ? " is" : "s are");
 	else if (b.nr || standing == PR_STANDS_TORN)
@@ -521,6 +525,24 @@ static bool started_empty(const struct pr_view *v)
 	return true;
 }
 
+/* The highest epoch below @below that a slot shows: what it had to go on from. */
+static u64 shown_below(const struct pr_ag *a, u64 below)
+{
+	const struct pr_pool *p = a->pool;
+	u32 part = a->ag / KVC_AGS_PER_SLOT_BLOCK;
+	u32 entry = a->ag % KVC_AGS_PER_SLOT_BLOCK;
+	u64 shown = 0, epoch;
+	u32 slot;
+
+	for (slot = 0; slot < p->g.nr_slots; slot++) {
+		epoch = p->slots[slot * p->g.slot_blocks + part].s
+			.ags[entry].owned_epoch;
+		if (epoch < below)
+			shown = max(shown, epoch);
+	}
+	return shown;
+}
+
 /* The end of the epoch before must be the beginning of this one. */
 static int check_takeover(struct pr_ag *a, struct rings *rings)
 {
@@ -545,9 +567,11 @@ static int check_takeover(struct pr_ag *a, struct rings *rings)
 	if (err)
 		goto out_now;
 	if (started_empty(&now)) {
-		pr_found(a->pool, PR_EPOCH_OBJECT_LOST, PR_WARNING, &w,
-			 "epoch %llu was started empty, though epoch %llu can be read",
-			 a->epoch, before);
+		/* A base older than what was shown is refused (rule 20). */
+		if (shown_below(a, a->epoch) <= before)
+			pr_found(a->pool, PR_EPOCH_OBJECT_LOST, PR_WARNING, &w,
+				 "epoch %llu was started empty, though epoch %llu can be read",
+				 a->epoch, before);
 		goto out_old;
 	}
 	r.from = best_header(base)->checkpoint + base->parts;

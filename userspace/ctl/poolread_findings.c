@@ -42,9 +42,9 @@ static const struct pr_code_info infos[PR_NR_CODES] = {
 		"Find out which devices belong together; leave the stray one out.",
 	},
 	[PR_LABEL_SEQUENCE] = {
-		"label-sequence", PR_WARNING,
-		"Labels are of different ages.",
-		"If an attach was interrupted, the next one brings them in line. If not, look for a member that was detached or restored from a copy.",
+		"label-sequence", PR_INFO,
+		"Labels are of different ages: an attach was interrupted, or a member was restored from a copy.",
+		"The next attach brings them in line. What lags by more than one is refused: find out whether it is the right device.",
 	},
 	[PR_MEMBER_ABSENT] = {
 		"member-absent", PR_ERROR,
@@ -304,11 +304,6 @@ static const struct pr_code_info infos[PR_NR_CODES] = {
 	[PR_DELETE_UNKNOWN] = {
 		"delete-unknown", PR_WARNING,
 		"An object was deleted that was not there.",
-		REPORT,
-	},
-	[PR_MOVE_FOREIGN] = {
-		"move-foreign", PR_ERROR,
-		"An object was moved out of another allocation group, whose journal does not know of it: it is there twice.",
 		REPORT,
 	},
 	[PR_MOVE_STALE] = {

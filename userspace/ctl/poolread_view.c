@@ -514,24 +514,13 @@ static void judge_summary_place(struct pr_view *v,
 				const struct kvc_segment_rec *r,
 				struct pr_where w)
 {
-	const struct pr_segment *host;
-
-	if (!r->summary_blocks)
-		return;
-	if (r->summary_segment == r->segment) {
-		if (r->summary_offset + r->summary_blocks !=
-		    kvc_segment_blocks(&v->pool->g))
-			found(v, PR_SUMMARY_PLACE, w,
-			      "the summary of segment %u takes blocks %u to %u, which is not its end",
-			      r->segment, r->summary_offset,
-			      r->summary_offset + r->summary_blocks - 1);
-		return;
-	}
-	host = pr_view_segment(v, r->summary_segment);
-	if (!host)
+	if (r->summary_blocks && r->summary_segment == r->segment &&
+	    r->summary_offset + r->summary_blocks !=
+	    kvc_segment_blocks(&v->pool->g))
 		found(v, PR_SUMMARY_PLACE, w,
-		      "the summary of segment %u is in segment %u of another group",
-		      r->segment, r->summary_segment);
+		      "the summary of segment %u takes blocks %u to %u, which is not its end",
+		      r->segment, r->summary_offset,
+		      r->summary_offset + r->summary_blocks - 1);
 }
 
 static void take_seal(struct pr_view *v, const struct kvc_segment_rec *r,
@@ -570,7 +559,8 @@ static void take_retire(struct pr_view *v, const struct kvc_segment_rec *r,
 		      "segment %u is retired with generation %llx while it is %s with %llx",
 		      r->segment, r->generation, state_name(s->rec.state),
 		      s->rec.generation);
-	if (r->order != position)
+	/* The writer may not know the position before the record is placed. */
+	if (r->order && r->order != position)
 		found(v, PR_RETIRE_ORDER, w,
 		      "segment %u is retired at position %llu, and its RETIRE says %llu",
 		      r->segment, position, r->order);
@@ -586,13 +576,8 @@ static void take_move(struct pr_view *v, const struct kvc_put *p, u64 position)
 	struct pr_where w = view_where(v, position, p->segment);
 	struct pr_object *o;
 
-	if (!s) {
-		found(v, PR_MOVE_FOREIGN, w,
-		      "the object at segment %u, block %u says that it came from segment %u of AG %u",
-		      p->segment, p->offset, p->old_segment,
-		      kvc_segment_ag(&v->pool->g, p->old_segment));
-		return;
-	}
+	if (!s)
+		return;		/* the codec refuses that */
 	if ((s->rec.state != KVC_SEG_OPEN &&
 	     s->rec.state != KVC_SEG_SEALED) ||
 	    s->rec.generation != p->old_generation) {
@@ -679,7 +664,11 @@ static void take_delete(struct pr_view *v, const struct kvc_delete *d,
 	if ((s->rec.state != KVC_SEG_OPEN &&
 	     s->rec.state != KVC_SEG_SEALED) ||
 	    s->rec.generation != d->generation) {
-		found(v, PR_DELETE_UNKNOWN, w,
+		/* The object is hit until the RETIRE is durable, and deleted. */
+		bool late = s->rec.state == KVC_SEG_RETIRED &&
+			    s->rec.generation == d->generation;
+
+		found_as(v, PR_DELETE_UNKNOWN, late ? PR_INFO : PR_WARNING, w,
 		      "a DELETE is for segment %u, generation %llx, which is %s with %llx",
 		      d->segment, d->generation, state_name(s->rec.state),
 		      s->rec.generation);
@@ -1245,22 +1234,41 @@ void pr_summary_load(struct pr_view *v, struct pr_segment *s, bool compare)
 
 /* --- the end --- */
 
+static bool holds_objects(const struct pr_segment *s)
+{
+	return s->rec.state == KVC_SEG_OPEN || s->rec.state == KVC_SEG_SEALED;
+}
+
+/* A summary in another segment goes when that is used again. */
+static void judge_summary_host(struct pr_view *v, const struct pr_segment *s)
+{
+	const struct pr_segment *host =
+		pr_view_segment(v, s->rec.summary_segment);
+
+	if (host && !holds_objects(host))
+		found(v, PR_SUMMARY_PLACE,
+		      view_where(v, PR_NONE64, s->rec.segment),
+		      "the summary of segment %u stands in segment %u, which is %s",
+		      s->rec.segment, host->rec.segment,
+		      state_name(host->rec.state));
+}
+
 void pr_view_finish(struct pr_view *v)
 {
 	bool foreign = false;
 	u32 i;
 
 	for (i = 0; i < v->nr_segments; i++) {
-		const struct kvc_segment_rec *r = &v->segments[i].rec;
-
-		foreign |= r->state == KVC_SEG_SEALED && r->summary_blocks &&
-			   r->summary_segment != r->segment;
-	}
-	for (i = 0; i < v->nr_segments; i++) {
 		struct pr_segment *s = &v->segments[i];
 
-		if (s->rec.state == KVC_SEG_OPEN ||
-		    s->rec.state == KVC_SEG_SEALED)
-			judge_extents(v, s, foreign);
+		if (s->rec.state != KVC_SEG_SEALED || !s->rec.summary_blocks ||
+		    s->rec.summary_segment == s->rec.segment)
+			continue;
+		foreign = true;
+		judge_summary_host(v, s);
+	}
+	for (i = 0; i < v->nr_segments; i++) {
+		if (holds_objects(&v->segments[i]))
+			judge_extents(v, &v->segments[i], foreign);
 	}
 }
