@@ -69,7 +69,7 @@ const char *kvc_block_verdict_name(enum kvc_block_verdict v);
 
 /**
  * kvc_key_hash() - 128-bit hash of a key
- * @hash_key: from the label, 32 bytes
+ * @hash_key: from the label
  * @tenant: tenant
  * @key: 1 .. KVC_MAX_KEY bytes
  * @len: how many

@@ -159,9 +159,9 @@ struct kvc_label_span {
  * @feature_ro_compat: see KVC_FEATURE_RO_COMPAT_ALL
  * @feature_incompat: see KVC_FEATURE_INCOMPAT_ALL
  * @name: of the pool, NUL-terminated, printable ASCII without blanks or '/'
- * @hash_key: two siphash keys; a key's 128-bit hash is siphash-2-4 under the
- *	first (low half) and under the second (high half) of the
- *	little-endian 32-bit tenant followed by the key
+ * @hash_key: a key's 128-bit hash is siphash-1-3 with 128 bits of result, under
+ *	the first 16 bytes of this, of the key followed by the little-endian
+ *	32-bit tenant; the other 16 bytes are random, too, and not used
  * @created: seconds since 1970 UTC
  * @flags: KVC_POOL_*
  * @lease_ms: length of a lease

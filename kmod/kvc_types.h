@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
  * What the pure files (format, layout, segment, clock) need of their
- * surroundings: fixed-size types, byte order, errno, CRC32C and siphash, in the
- * kernel and in userspace. Pure files include nothing else, allocate nothing
- * and lock nothing.
+ * surroundings: fixed-size types, byte order, errno and CRC32C, in the kernel
+ * and in userspace. Pure files include nothing else, allocate nothing and lock
+ * nothing.
  */
 #ifndef KVC_TYPES_H
 #define KVC_TYPES_H
@@ -15,7 +15,6 @@
 #include <linux/errno.h>
 #include <linux/string.h>
 #include <linux/crc32c.h>
-#include <linux/siphash.h>
 #include <linux/build_bug.h>
 #include <linux/limits.h>
 #include <linux/log2.h>

@@ -20,7 +20,7 @@ MASK = (1 << 64) - 1
 GOLDEN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "golden")
 
 
-# --- CRC32C and siphash-2-4 ---
+# --- CRC32C and siphash ---
 
 def crc32c(crc, data):
     for byte in data:
@@ -30,7 +30,9 @@ def crc32c(crc, data):
     return crc
 
 
-def siphash(key, data):
+def siphash(c, d, key, data):
+    """siphash-c-d with a result of 128 bits: low half, high half."""
+
     def rotate(x, by):
         return (x << by | x >> (64 - by)) & MASK
 
@@ -49,22 +51,24 @@ def siphash(key, data):
             v2 = rotate(v2, 32)
 
     k0, k1 = struct.unpack("<QQ", key)
-    v0, v1 = k0 ^ 0x736F6D6570736575, k1 ^ 0x646F72616E646F6D
+    v0, v1 = k0 ^ 0x736F6D6570736575, k1 ^ 0x646F72616E646F6D ^ 0xEE
     v2, v3 = k0 ^ 0x6C7967656E657261, k1 ^ 0x7465646279746573
     tail = len(data) % 8
     padded = data + bytes(7 - tail) + bytes([len(data) & 0xFF])
     for (word,) in struct.iter_unpack("<Q", padded):
         v3 ^= word
-        rounds(2)
+        rounds(c)
         v0 ^= word
-    v2 ^= 0xFF
-    rounds(4)
-    return v0 ^ v1 ^ v2 ^ v3
+    v2 ^= 0xEE
+    rounds(d)
+    low = v0 ^ v1 ^ v2 ^ v3
+    v1 ^= 0xDD
+    rounds(d)
+    return low, v0 ^ v1 ^ v2 ^ v3
 
 
 def key_hash(hash_key, tenant, key):
-    message = struct.pack("<I", tenant) + key
-    return siphash(hash_key[:16], message), siphash(hash_key[16:], message)
+    return siphash(1, 3, hash_key[:16], key + struct.pack("<I", tenant))
 
 
 # --- blocks ---

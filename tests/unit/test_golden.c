@@ -252,9 +252,9 @@ static void journal_decoded(void **state)
 			assert_int_equal(1790000000, r.put.pin);
 			assert_int_equal(3, r.put.depth);
 			assert_false(r.put.moved);
-			assert_int_equal(0x2c263e93, r.put.data_crc);
-			assert_true(r.put.hash.lo == 0x837592021db0c0cdULL);
-			assert_true(r.put.hash.hi == 0x0cc1ac44d8763b39ULL);
+			assert_int_equal(0x4cedb5a8, r.put.data_crc);
+			assert_true(r.put.hash.lo == 0x8e6c943a19ddecf5ULL);
+			assert_true(r.put.hash.hi == 0x0104385e2f2f6b0eULL);
 			break;
 		case 5:
 			assert_int_equal(KVC_REC_DELETE, r.type);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* CRC32C and siphash against published test vectors. */
+/* CRC32C and the hash of keys against published test vectors. */
 #include "support.h"
 
 static u32 iscsi(const void *data, size_t len)
@@ -57,40 +57,119 @@ static void crc32c_pieces(void **state)
 	}
 }
 
+/* siphash-c-d with 128 bits of result, word by word as the paper has it. */
+static struct kvc_hash sip(int c, int d, const u64 *key, const u8 *message,
+			   size_t len)
+{
+	u64 v[4] = {
+		key[0] ^ 0x736f6d6570736575ULL,
+		key[1] ^ 0x646f72616e646f6dULL ^ 0xee,
+		key[0] ^ 0x6c7967656e657261ULL,
+		key[1] ^ 0x7465646279746573ULL,
+	};
+	size_t at, words = len / 8 + 1;
+	struct kvc_hash hash = { 0 };
+	u64 m;
+	int i;
+
+#define ROTATE(x, by)	((x) = (x) << (by) | (x) >> (64 - (by)))
+#define ROUNDS(n)							\
+	for (i = 0; i < (n); i++) {					\
+		v[0] += v[1], ROTATE(v[1], 13), v[1] ^= v[0];		\
+		ROTATE(v[0], 32);					\
+		v[2] += v[3], ROTATE(v[3], 16), v[3] ^= v[2];		\
+		v[0] += v[3], ROTATE(v[3], 21), v[3] ^= v[0];		\
+		v[2] += v[1], ROTATE(v[1], 17), v[1] ^= v[2];		\
+		ROTATE(v[2], 32);					\
+	}
+	for (at = 0; at < words; at++) {
+		m = at == words - 1 ? (u64)len << 56 : 0;
+		for (i = 0; i < 8 && at * 8 + i < len; i++)
+			m |= (u64)message[at * 8 + i] << 8 * i;
+		v[3] ^= m;
+		ROUNDS(c);
+		v[0] ^= m;
+	}
+	v[2] ^= 0xee;
+	ROUNDS(d);
+	hash.lo = v[0] ^ v[1] ^ v[2] ^ v[3];
+	v[1] ^= 0xdd;
+	ROUNDS(d);
+	hash.hi = v[0] ^ v[1] ^ v[2] ^ v[3];
+	return hash;
+}
+
 /*
- * From the reference implementation of siphash-2-4: key 00 01 .. 0f, message
- * 00 01 .. of each length from 0 to 63; the first eight, the example of the
- * paper (15), and the last.
+ * Key 00 01 .. 0f, message 00 01 .. of some lengths: the empty message as it is
+ * published for siphash-2-4 and -1-3 with 128 bits; the others were computed
+ * with OpenSSL's SIPHASH.
  */
 static void siphash_vectors(void **state)
 {
+	static const u64 key[2] = {
+		0x0706050403020100ULL, 0x0f0e0d0c0b0a0908ULL
+	};
 	static const struct {
 		size_t len;
-		u64 hash;
+		u64 lo, hi;
 	} vectors[] = {
-		{ 0, 0x726fdb47dd0e0e31ULL }, { 1, 0x74f839c593dc67fdULL },
-		{ 2, 0x0d6c8009d9a94f5aULL }, { 3, 0x85676696d7fb7e2dULL },
-		{ 4, 0xcf2794e0277187b7ULL }, { 5, 0x18765564cd99a68dULL },
-		{ 6, 0xcbc9466e58fee3ceULL }, { 7, 0xab0200f58b01d137ULL },
-		{ 8, 0x93f5f5799a932462ULL }, { 15, 0xa129ca6149be45e5ULL },
-		{ 63, 0x958a324ceb064572ULL },
+		{ 0, 0xbea58827b2bc7ee7ULL, 0x013030dd6adb62fdULL },
+		{ 5, 0x0c625b3489db28f3ULL, 0x3e849526a4295279ULL },
+		{ 12, 0xa819489e85923fe5ULL, 0x658cea9f739506dcULL },
+		{ 15, 0x6c52bdb205557ec1ULL, 0x09017e1eeccd2129ULL },
+		{ 68, 0x9902f994758aa242ULL, 0x6b477f7988fc6fa6ULL },
 	};
-	siphash_key_t key = {
-		{ 0x0706050403020100ULL, 0x0f0e0d0c0b0a0908ULL }
-	};
-	u8 data[65];
+	struct kvc_hash hash;
+	u8 message[128];
+	u32 tenant;
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < sizeof(data); i++)
-		data[i] = i;
+	for (i = 0; i < sizeof(message); i++)
+		message[i] = i;
+	hash = sip(2, 4, key, message, 0);
+	assert_true(hash.lo == 0xe6a825ba047f81a3ULL);
+	assert_true(hash.hi == 0x930255c71472f66dULL);
 	for (i = 0; i < ARRAY_SIZE(vectors); i++) {
-		assert_true(vectors[i].hash ==
-			    siphash(data, vectors[i].len, &key));
-		memmove(data + 1, data, 64);
-		assert_true(vectors[i].hash ==
-			    siphash(data + 1, vectors[i].len, &key));
-		memmove(data, data + 1, 64);
+		size_t len = vectors[i].len;
+
+		hash = sip(1, 3, key, message, len);
+		assert_true(hash.lo == vectors[i].lo);
+		assert_true(hash.hi == vectors[i].hi);
+		if (len < 5)
+			continue;
+		/* A key of the pool, and its tenant behind it. */
+		memcpy(&tenant, message + len - 4, 4);
+		tenant = le32_to_cpu((__force __le32)tenant);
+		hash = kvc_key_hash((const u8 *)key, tenant,
+				    message, len - 4);
+		assert_true(hash.lo == vectors[i].lo);
+		assert_true(hash.hi == vectors[i].hi);
+	}
+}
+
+/* Keys of every length, at any alignment. */
+static void hash_of_every_key(void **state)
+{
+	u8 message[8 + KVC_MAX_KEY + 4];
+	struct kvc_hash a, b;
+	u64 key[4], seed = 3;
+	u32 len, i, at;
+
+	(void)state;
+	for (i = 0; i < sizeof(message); i++)
+		message[i] = kvc_fixture_random(&seed);
+	for (i = 0; i < 4; i++)
+		key[i] = kvc_fixture_random(&seed);
+	for (len = 1; len <= KVC_MAX_KEY; len++) {
+		at = len % 8;
+		memcpy(message + at + len, "\1\2\3\4", 4);
+		a = sip(1, 3, key, message + at, len + 4);
+		b = kvc_key_hash((const u8 *)key, 0x04030201, message + at,
+				 len);
+		assert_true(a.lo == b.lo && a.hi == b.hi);
+		for (i = 0; i < 4; i++)
+			message[at + len + i] = kvc_fixture_random(&seed);
 	}
 }
 
@@ -125,6 +204,7 @@ int main(void)
 		cmocka_unit_test(crc32c_vectors),
 		cmocka_unit_test(crc32c_pieces),
 		cmocka_unit_test(siphash_vectors),
+		cmocka_unit_test(hash_of_every_key),
 		cmocka_unit_test(byte_order),
 	};
 

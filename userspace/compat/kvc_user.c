@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * CRC32C and siphash-2-4 in portable C, see kvc_user.h.
+ * CRC32C in portable C, see kvc_user.h.
  */
 #include "kvc_user.h"
 
@@ -55,54 +55,4 @@ u32 kvc_user_crc32c(u32 crc, const void *data, size_t len)
 	for (; len; len--, p++)
 		crc = crc >> 8 ^ crc_table[0][(crc ^ *p) & 0xff];
 	return crc;
-}
-
-static u64 rotate(u64 x, int by)
-{
-	return x << by | x >> (64 - by);
-}
-
-static void sip_rounds(u64 *v, int rounds)
-{
-	while (rounds--) {
-		v[0] += v[1];
-		v[1] = rotate(v[1], 13) ^ v[0];
-		v[0] = rotate(v[0], 32);
-		v[2] += v[3];
-		v[3] = rotate(v[3], 16) ^ v[2];
-		v[0] += v[3];
-		v[3] = rotate(v[3], 21) ^ v[0];
-		v[2] += v[1];
-		v[1] = rotate(v[1], 17) ^ v[2];
-		v[2] = rotate(v[2], 32);
-	}
-}
-
-u64 kvc_user_siphash(const void *data, size_t len, const siphash_key_t *key)
-{
-	u64 v[4] = {
-		key->key[0] ^ 0x736f6d6570736575ULL,
-		key->key[1] ^ 0x646f72616e646f6dULL,
-		key->key[0] ^ 0x6c7967656e657261ULL,
-		key->key[1] ^ 0x7465646279746573ULL,
-	};
-	u64 last = (u64)len << 56;
-	const u8 *p = data;
-	u64 word;
-	size_t i;
-
-	for (; len >= 8; len -= 8, p += 8) {
-		word = load_le64(p);
-		v[3] ^= word;
-		sip_rounds(v, 2);
-		v[0] ^= word;
-	}
-	for (i = 0; i < len; i++)
-		last |= (u64)p[i] << 8 * i;
-	v[3] ^= last;
-	sip_rounds(v, 2);
-	v[0] ^= last;
-	v[2] ^= 0xff;
-	sip_rounds(v, 4);
-	return v[0] ^ v[1] ^ v[2] ^ v[3];
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The surroundings of the pure files (kvc_types.h) in userspace: the kernel's
- * fixed-size types, byte order helpers and small macros, CRC32C and siphash,
- * with the kernel's names and meaning. Compile with -Iuserspace/compat -Ikmod
- * and link kvc_user.c.
+ * fixed-size types, byte order helpers, small macros and CRC32C, with the
+ * kernel's names and meaning. Compile with -Iuserspace/compat -Ikmod and link
+ * kvc_user.c.
  */
 #ifndef KVC_USER_H
 #define KVC_USER_H
@@ -50,6 +50,10 @@ typedef __s64 s64;
 
 #ifndef __aligned
 #define __aligned(n)	__attribute__((__aligned__(n)))
+#endif
+
+#ifndef __always_inline
+#define __always_inline	inline __attribute__((__always_inline__))
 #endif
 
 #ifndef fallthrough
@@ -132,25 +136,14 @@ static inline u64 div64_u64(u64 dividend, u64 divisor)
 	return dividend / divisor;
 }
 
-/* --- CRC32C, siphash-2-4 --- */
-
-typedef struct {
-	u64 key[2];
-} siphash_key_t;
+/* --- CRC32C --- */
 
 u32 kvc_user_crc32c(u32 crc, const void *data, size_t len);
-u64 kvc_user_siphash(const void *data, size_t len, const siphash_key_t *key);
 
 /* As in the kernel: neither the initial nor the final value is inverted. */
 static inline u32 crc32c(u32 crc, const void *data, size_t len)
 {
 	return kvc_user_crc32c(crc, data, len);
-}
-
-static inline u64 siphash(const void *data, size_t len,
-			  const siphash_key_t *key)
-{
-	return kvc_user_siphash(data, len, key);
 }
 
 #endif
