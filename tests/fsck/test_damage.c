@@ -7,10 +7,16 @@
  *	test_damage NAME	one, with the texts of what was found
  *	test_damage -s NAME PREFIX
  *				only write its image to files
+ *	test_damage -l	list the names of all findings
+ *	test_damage -t TICKS DEVICE...
+ *				be a host: write slot 0 every 20 ms, and put it
+ *				back in the end
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "check.h"
 
 /**
@@ -1492,14 +1498,58 @@ static int save(const char *name, const char *prefix)
 	return 2;
 }
 
+static int tick(u32 ticks, char **paths, u32 nr)
+{
+	u8 keep[3][KVC_BLOCK_SIZE] __attribute__((aligned(8)));
+	u8 block[KVC_BLOCK_SIZE] __attribute__((aligned(8)));
+	struct kvc_geometry g;
+	int fds[3], failed = 0;
+	u32 i, t, member;
+	off_t at;
+
+	if (nr != 3)
+		return 2;
+	for (i = 0; i < nr; i++)
+		fds[i] = open(paths[i], O_RDWR);
+	failed |= pread(fds[0], block, sizeof(block), 0) != sizeof(block) ||
+		  kvc_label_decode(block, &g, &member, NULL);
+	if (failed)
+		return 1;
+	at = (off_t)(kvc_place_slot(&g, 0, 0, 0).block << KVC_BLOCK_SHIFT);
+	for (i = 0; i < nr; i++)
+		failed |= pread(fds[i], keep[i], sizeof(block), at) < 0;
+	for (t = 1; !failed && t <= ticks; t++) {
+		for (i = 0; i < nr; i++) {
+			struct kvc_block_header *h = (void *)block;
+
+			memcpy(block, keep[i], sizeof(block));
+			set_sequence(block, le64_to_cpu(h->sequence) + t);
+			failed |= pwrite(fds[i], block, sizeof(block), at) < 0;
+		}
+		usleep(20000);
+	}
+	for (i = 0; i < nr; i++) {
+		failed |= pwrite(fds[i], keep[i], sizeof(block), at) < 0;
+		close(fds[i]);
+	}
+	return failed;
+}
+
 int main(int argc, char **argv)
 {
 	bool covered[PR_NR_CODES] = {};
 	bool ok = true, one = argc > 1;
 	u32 i;
 
+	for (i = 0; argc == 2 && !strcmp(argv[1], "-l"); i++) {
+		if (i == PR_NR_CODES)
+			return 0;
+		puts(pr_code_info(i)->name);
+	}
 	if (argc == 4 && !strcmp(argv[1], "-s"))
 		return save(argv[2], argv[3]);
+	if (argc > 3 && !strcmp(argv[1], "-t"))
+		return tick(strtoul(argv[2], NULL, 0), argv + 3, argc - 3);
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
 		if (!one || !strcmp(argv[1], cases[i].name))
 			ok &= try_case(&cases[i], one, covered);

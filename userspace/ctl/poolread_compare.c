@@ -223,8 +223,8 @@ static void tell(const struct comparison *k, const struct tally *t,
 		return;
 	w.segment = t->segment;
 	pr_found(k->r->pool, code, severity, &w,
-		 "%llu object%s %s, the first at segment %u, block %u",
-		 t->nr, t->nr == 1 ? "" : "s", what, t->segment, t->offset);
+		 "objects %s: %llu, the first at segment %u, block %u", what,
+		 t->nr, t->segment, t->offset);
 }
 
 void pr_compare(const struct pr_view *replayed, const struct pr_view *said,
@@ -243,11 +243,11 @@ void pr_compare(const struct pr_view *replayed, const struct pr_view *said,
 	compare_said(&k);
 	tell(&k, &k.lost, across ? PR_EPOCH_OBJECT_LOST : PR_CHECKPOINT_DIFFERS,
 	     across ? PR_WARNING : PR_ERROR,
-	     "should be there and are not in the checkpoint");
+	     "that should be there and are not in the checkpoint");
 	tell(&k, &k.back, across ? PR_EPOCH_OBJECT_BACK : PR_CHECKPOINT_DIFFERS,
-	     PR_ERROR, "should be dead and are live in the checkpoint");
+	     PR_ERROR, "that should be dead and are live in the checkpoint");
 	tell(&k, &k.extra, across ? PR_EPOCH_OBJECT_BACK : PR_CHECKPOINT_DIFFERS,
-	     PR_ERROR, "were never put and are in the checkpoint");
+	     PR_ERROR, "that were never put and are in the checkpoint");
 	tell(&k, &k.other, across ? PR_EPOCH_DIFFERS : PR_CHECKPOINT_DIFFERS,
-	     PR_ERROR, "are other ones in the checkpoint");
+	     PR_ERROR, "that are other ones in the checkpoint");
 }
