@@ -8,7 +8,8 @@
 #include "kvc_kunit.h"
 
 kunit_test_suites(&kvc_layout_suite, &kvc_codec_suite, &kvc_clock_suite,
-		  &kvc_cut_suite);
+		  &kvc_cut_suite, &kvc_segment_suite, &kvc_index_suite,
+		  &kvc_journal_suite);
 
 MODULE_DESCRIPTION("KUnit tests of kvcache");
 MODULE_LICENSE("GPL");

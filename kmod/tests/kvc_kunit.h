@@ -9,5 +9,8 @@ extern struct kunit_suite kvc_layout_suite;
 extern struct kunit_suite kvc_codec_suite;
 extern struct kunit_suite kvc_clock_suite;
 extern struct kunit_suite kvc_cut_suite;
+extern struct kunit_suite kvc_segment_suite;
+extern struct kunit_suite kvc_index_suite;
+extern struct kunit_suite kvc_journal_suite;
 
 #endif

@@ -41,5 +41,5 @@ int kunit_run(struct kunit_suite *suite)
 int main(void)
 {
 	return kunit_run(&kvc_layout_suite) + kunit_run(&kvc_codec_suite) +
-	       kunit_run(&kvc_cut_suite);
+	       kunit_run(&kvc_cut_suite) + kunit_run(&kvc_segment_suite);
 }
