@@ -50,11 +50,15 @@ static void *show_waiting(void *argument)
 	struct ctl_progress progress;
 	u64 waited;
 
-	ctl_progress_begin(&progress, w->ctl, "attaching", w->expected_ms);
+	ctl_progress_begin(&progress, w->ctl, w->expected_ms ? "attaching" :
+			   "attaching, seconds:", w->expected_ms);
 	for (waited = 0; !w->done; waited += 100) {
 		nanosleep(&tick, NULL);
-		ctl_progress_set(&progress, waited < w->expected_ms ? waited :
-							w->expected_ms);
+		if (!w->expected_ms)
+			ctl_progress_set(&progress, waited / 1000);
+		else
+			ctl_progress_set(&progress, waited < w->expected_ms ?
+						    waited : w->expected_ms);
 	}
 	ctl_progress_end(&progress);
 	return NULL;
@@ -70,7 +74,7 @@ static u64 foretell(struct ctl *ctl, const struct pool_probe *p)
 	for (i = 0; i < p->g.nr_slots; i++) {
 		if (!slot_is_up(&slots[i]))
 			continue;
-		ctl_note(ctl, "slot %u: host %s did not leave the pool in good order",
+		ctl_note(ctl, "slot %u: host %s holds the pool, or did not leave it in good order",
 			 i, slots[i].info.node[0] ? slots[i].info.node : "(no name)");
 		wait = p->g.lease_ms;
 	}
@@ -156,6 +160,22 @@ static int check_devices(struct ctl *ctl, const struct pool_probe *p)
 	return CTL_MISS;
 }
 
+/* Is the pool attached already? Its number, or 0. */
+static unsigned int attached_as(struct ctl *ctl, struct kvc *kvc,
+				const struct pool_probe *p)
+{
+	char uuid[CTL_TEXT];
+	u32 pools[256];
+	int count = kvc_pools(kvc, pools, 256);
+	int i;
+
+	ctl_uuid(uuid, p->g.uuid);
+	for (i = 0; i < count && i < 256; i++)
+		if (call_pool_matches(ctl, pools[i], uuid))
+			return pools[i];
+	return 0;
+}
+
 static int attach(struct ctl *ctl, struct pool_probe *p,
 		  struct kvc_attach_options *o)
 {
@@ -164,6 +184,7 @@ static int attach(struct ctl *ctl, struct pool_probe *p,
 	struct waiting waiting = { .ctl = ctl };
 	struct timespec begin, end;
 	char reason[512] = "";
+	unsigned int already;
 	pthread_t thread;
 	struct kvc *kvc;
 	bool shown;
@@ -176,6 +197,13 @@ static int attach(struct ctl *ctl, struct pool_probe *p,
 	kvc = call_device(ctl);
 	if (!kvc)
 		return CTL_FAIL;
+	already = attached_as(ctl, kvc, p);
+	if (already) {
+		ctl_err(ctl, p->g.name, "Use it as it is, or detach it first.",
+			"the pool is attached already, as number %u", already);
+		kvc_close(kvc);
+		return CTL_EXISTS;
+	}
 	for (i = 0; i < p->nr_devs; i++) {
 		paths[i] = p->devs[i].dev.path;
 		hashes[i] = p->devs[i].wwid_hash;

@@ -114,11 +114,10 @@ static void check_module(struct check *c)
 	char version[64];
 
 	if (!access("/sys/module/" MODULE, F_OK)) {
-		if (ctl_attribute(version, sizeof(version),
-				  "/sys/module/" MODULE "/version") <= 0)
-			strcpy(version, "unknown");
-		tell(c, CTL_VERDICT_OK, "module", NULL, "loaded, version %s",
-		     version);
+		ctl_attribute(version, sizeof(version),
+			      "/sys/module/" MODULE "/version");
+		tell(c, CTL_VERDICT_OK, "module", NULL, "loaded%s%s",
+		     *version ? ", version " : "", version);
 		return;
 	}
 	if (uname(&name))

@@ -115,7 +115,8 @@ static int tell_failures(struct ctl *ctl, const struct keys *k, bool miss_is_tol
 				continue;
 			missed = CTL_MISS;
 			if (miss_is_told)
-				call_failed(ctl, k->keys[i].text, error);
+				ctl_err(ctl, k->keys[i].text, NULL, "%s",
+					kvc_strerror(error));
 			continue;
 		}
 		call_failed(ctl, k->keys[i].text, error);

@@ -48,7 +48,7 @@ enum ctl_exit {
 	CTL_FAIL	= 1,	/* it did not work: device, kernel, memory */
 	CTL_USAGE	= 2,	/* the command line is wrong */
 	CTL_MISS	= 3,	/* no such object, or no such pool */
-	CTL_EXISTS	= 4,	/* put: the key is there already */
+	CTL_EXISTS	= 4,	/* put: the key is there; attach: so is the pool */
 	CTL_BUSY	= 5,	/* not this moment, or the deadline passed */
 	CTL_REFUSED	= 6,	/* format, attach, connect: refused for safety */
 	CTL_DAMAGE	= 7,	/* fsck, dump: media are damaged; get: bad data */

@@ -62,7 +62,7 @@ static void print_help(void)
 	       "  -V, --version        version of this program\n"
 	       "  -h, --help           this text\n"
 	       "\nExit status: 0 done, 1 failed, 2 wrong command line, 3 no such object or pool,\n"
-	       "4 the key is there already, 5 not this moment, 6 refused for safety, 7 damaged\n"
+	       "4 it is there already, 5 not this moment, 6 refused for safety, 7 damaged\n"
 	       "media or data, 8 check found faults.\n"
 	       "\n'kvcachectl COMMAND --help' tells more; see kvcachectl(8).\n");
 }

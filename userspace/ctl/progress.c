@@ -42,7 +42,7 @@ static void draw(struct ctl_progress *p)
 	if (!p->terminal && p->total)
 		fprintf(stderr, "%s: %u %%\n", p->what, percent);
 	else if (!p->terminal)
-		fprintf(stderr, "%s: %" PRIu64 "\n", p->what, (uint64_t)p->done);
+		fprintf(stderr, "%s %" PRIu64 "\n", p->what, (uint64_t)p->done);
 	else if (p->total)
 		fprintf(stderr, "\r\033[K%s [%.*s%*s] %u %%", p->what, filled,
 			"##############################", BAR_WIDTH - filled, "",
