@@ -10,6 +10,8 @@
 #include "nvme_path.h"
 
 #define NAMESPACE_WAIT_MS	5000
+#define NAMESPACE_QUIET_MS	500
+#define NAMESPACE_TICK_MS	100
 
 enum {
 	OPT_HOSTNQN = 1000,
@@ -274,18 +276,24 @@ static cJSON *namespaces(const char *controller)
 	return array;
 }
 
-/* The kernel looks for namespaces after connect has returned. */
+/*
+ * The kernel looks for namespaces after connect has returned, one by one: wait
+ * until no more have come for a while.
+ */
 static cJSON *wait_for_namespaces(const char *controller)
 {
-	cJSON *array = NULL;
-	int waited;
+	cJSON *array = namespaces(controller);
+	int waited, quiet = 0, before, now = cJSON_GetArraySize(array);
 
-	for (waited = 0; waited <= NAMESPACE_WAIT_MS; waited += 100) {
+	for (waited = 0; waited < NAMESPACE_WAIT_MS; waited += NAMESPACE_TICK_MS) {
+		if (now && quiet >= NAMESPACE_QUIET_MS)
+			break;
+		usleep(NAMESPACE_TICK_MS * 1000);
+		before = now;
 		cJSON_Delete(array);
 		array = namespaces(controller);
-		if (cJSON_GetArraySize(array))
-			break;
-		usleep(100000);
+		now = cJSON_GetArraySize(array);
+		quiet = now == before ? quiet + NAMESPACE_TICK_MS : 0;
 	}
 	return array;
 }

@@ -2,11 +2,16 @@
 /* The members of a pool among all block devices of this host. */
 #include <dirent.h>
 #include <errno.h>
+#include <glob.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "ctl.h"
+
+#define EXPORTED \
+	"/sys/kernel/config/nvmet/subsystems/*/namespaces/*/device_path"
 
 /**
  * struct scan - a scan under way
@@ -35,9 +40,28 @@ static bool has_entries(const char *path)
 	return any;
 }
 
+/* Does this host's own NVMe target export the device? */
+static bool is_exported(const char *name)
+{
+	char path[4096], want[300], real[PATH_MAX];
+	bool exported = false;
+	glob_t found;
+	size_t i;
+
+	if (glob(EXPORTED, 0, NULL, &found))
+		return false;
+	snprintf(want, sizeof(want), "/dev/%s", name);
+	for (i = 0; i < found.gl_pathc && !exported; i++)
+		exported = ctl_attribute(path, sizeof(path), "%s",
+					 found.gl_pathv[i]) > 0 &&
+			   realpath(path, real) && !strcmp(real, want);
+	globfree(&found);
+	return exported;
+}
+
 /*
- * Reading a device that something else is stacked upon would find the same
- * label twice.
+ * A device that something else is stacked upon, or that is exported and then
+ * connected by the same host, would show the same label twice.
  */
 static bool worth_reading(const char *name)
 {
@@ -49,7 +73,7 @@ static bool worth_reading(const char *name)
 	    !strcmp(text, "0"))
 		return false;
 	snprintf(path, sizeof(path), "/sys/class/block/%s/holders", name);
-	return !has_entries(path);
+	return !has_entries(path) && !is_exported(name);
 }
 
 static void add(struct scan *s, const char *path, const u8 *uuid)
