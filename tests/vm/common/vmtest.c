@@ -33,15 +33,17 @@ static void line(const char *prefix, const char *fmt, va_list args)
 	do { va_list args; va_start(args, fmt); line(prefix, fmt, args); \
 	     va_end(args); } while (0)
 
-void vt_ok(const char *fmt, ...)
+bool vt_ok(const char *fmt, ...)
 {
 	LINE("ok - ");
+	return true;
 }
 
-void vt_not_ok(const char *fmt, ...)
+bool vt_not_ok(const char *fmt, ...)
 {
 	LINE("not ok - ");
 	__atomic_add_fetch(&failed, 1, __ATOMIC_RELAXED);
+	return false;
 }
 
 void vt_skip(const char *fmt, ...)
@@ -73,17 +75,20 @@ bool vt_end(void)
 	return vt_result(!fails, "%s", case_text);
 }
 
-void vt_fail(const char *file, int at, const char *fmt, ...)
+bool vt_fail(const char *file, int at, const char *fmt, ...)
 {
 	char text[900];
 	va_list args;
 
 	if (__atomic_fetch_add(&case_fails, 1, __ATOMIC_RELAXED) >= FAILS_SHOWN)
-		return;
+		return false;
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
+	if (strrchr(file, '/'))
+		file = strrchr(file, '/') + 1;
 	vt_note("%s:%d: %s", file, at, text);
+	return false;
 }
 
 void vt_exit(void)

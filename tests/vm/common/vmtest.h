@@ -13,15 +13,16 @@
 
 /* --- results: one line each, whole, whatever thread prints it --- */
 
-void vt_ok(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-void vt_not_ok(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* true */
+bool vt_ok(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* false */
+bool vt_not_ok(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void vt_skip(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void vt_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* "ok" or "not ok", and which it was. */
 #define vt_result(good, ...) \
-	({ bool vt_good = (good); \
-	   vt_good ? vt_ok(__VA_ARGS__) : vt_not_ok(__VA_ARGS__); vt_good; })
+	((good) ? vt_ok(__VA_ARGS__) : vt_not_ok(__VA_ARGS__))
 
 /*
  * A case is what one line tells: vt_begin(), any number of vt_expect() that
@@ -31,14 +32,17 @@ void vt_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void vt_begin(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 bool vt_end(void);
 #define vt_expect(good, ...) \
-	({ bool vt_good = (good); \
-	   if (!vt_good) vt_fail(__FILE__, __LINE__, __VA_ARGS__); vt_good; })
-void vt_fail(const char *file, int line, const char *fmt, ...)
+	((good) ? vt_pass() : vt_fail(__FILE__, __LINE__, __VA_ARGS__))
+static inline bool vt_pass(void)
+{
+	return true;
+}
+bool vt_fail(const char *file, int at, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /* What was expected, in a setting-up without which nothing can go on. */
 #define vt_need(good, ...) \
-	({ if (!(good)) { vt_not_ok(__VA_ARGS__); vt_exit(); } })
+	do { if (!(good)) { vt_not_ok(__VA_ARGS__); vt_exit(); } } while (0)
 
 /* Ends the program: status 0 if nothing was "not ok". */
 void vt_exit(void) __attribute__((noreturn));
