@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/klog.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -218,6 +219,25 @@ int vt_write(const char *path, const char *text)
 		error = -errno;
 	close(fd);
 	return error;
+}
+
+unsigned int vt_kernel_said(const char *text)
+{
+	int size = klogctl(10 /* SYSLOG_ACTION_SIZE_BUFFER */, NULL, 0);
+	unsigned int n = 0;
+	char *log, *at;
+
+	vt_need(size > 0, "size of the kernel's log");
+	log = calloc(1, (size_t)size + 1);
+	vt_need(log && klogctl(3 /* SYSLOG_ACTION_READ_ALL */, log, size) >= 0,
+		"read the kernel's log");
+	for (at = log; (at = strstr(at, text)); n++) {
+		at = strchr(at, '\n');
+		if (!at)
+			break;
+	}
+	free(log);
+	return n;
 }
 
 long long vt_read_number(const char *path)

@@ -82,6 +82,8 @@ uint64_t vt_mix(uint64_t a, uint64_t b);
 void *vt_map(size_t len);
 /* Write a string to a file (sysfs, debugfs): 0 or -errno. */
 int vt_write(const char *path, const char *text);
+/* How many lines of the kernel's log hold @text. */
+unsigned int vt_kernel_said(const char *text);
 /* First number in a file, or -errno. */
 long long vt_read_number(const char *path);
 
