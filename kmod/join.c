@@ -420,7 +420,8 @@ static int kvc_join_alloc(struct kvc_pool *pool, struct kvc_join **out)
 					WQ_UNBOUND | WQ_HIGHPRI | WQ_MEM_RECLAIM,
 					1);
 	join->ags = kvcalloc(join->g->nr_ags, sizeof(*join->ags), GFP_KERNEL);
-	if (!join->wq || !join->beat_wq || !join->ags)
+	join->cpu_ag = alloc_percpu(u32);
+	if (!join->wq || !join->beat_wq || !join->ags || !join->cpu_ag)
 		return -ENOMEM;
 	for (i = 0; i < join->g->nr_ags; i++) {
 		err = kvc_ag_init(&join->ags[i], join, i);
@@ -438,6 +439,7 @@ static void kvc_join_free(struct kvc_join *join)
 	for (i = 0; join->ags && i < join->g->nr_ags; i++)
 		kvc_ag_destroy(&join->ags[i]);
 	kvfree(join->ags);
+	free_percpu(join->cpu_ag);
 	kvc_slots_destroy(join);
 	if (join->wq)
 		destroy_workqueue(join->wq);

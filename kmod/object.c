@@ -380,11 +380,16 @@ static unsigned int kvc_ag_queue(const struct kvc_ag *ag)
 	return n;
 }
 
-/* By CPU; a second one, in turn, if its members have shorter queues. */
+/*
+ * By CPU; another one, in turn, if its members have shorter queues. A CPU stays
+ * with an AG until it has begun a segment there and then goes to the next, so
+ * that all AGs fill, and later evict, at the same pace.
+ */
 static u32 kvc_put_first_ag(struct kvc_join *join)
 {
 	u32 nr = join->g->nr_ags;
-	u32 a = raw_smp_processor_id() % nr;
+	u32 a = (raw_smp_processor_id() +
+		 this_cpu_read(*join->cpu_ag)) % nr;
 	u32 b = (u32)atomic_inc_return(&join->next_ag) % nr;
 
 	return kvc_ag_queue(&join->ags[b]) < kvc_ag_queue(&join->ags[a]) ? b : a;
@@ -409,6 +414,8 @@ static int kvc_put_reserve(struct kvc_op *op, struct kvc_reservation *r)
 		ret = kvc_ag_reserve(ag, KVC_STREAM_PUT, op->key->hash,
 				     op->key->len, op->bytes, op->depth,
 				     op->expiry, r);
+		if (!ret && !r->offset)
+			this_cpu_inc(*join->cpu_ag);
 		if (ret != -EAGAIN)
 			return ret;
 		err = -EAGAIN;

@@ -54,7 +54,8 @@ struct kvc_identity {
  * @beat: heartbeat
  * @slots: all slots
  * @stopping: detach or lapse: no worker starts anything
- * @next_ag: where the search for an AG begins
+ * @cpu_ag: per CPU, segments begun: moves the AG that its puts go to
+ * @next_ag: the other AG that a put considers
  * @space_wait: puts that wait for a clean segment
  * @settle_wait: puts that wait for another put of the same key
  * @started: jiffies at which the watch of the slots began
@@ -80,6 +81,7 @@ struct kvc_join {
 	struct delayed_work beat;
 	struct kvc_slots *slots;
 	bool stopping;
+	u32 __percpu *cpu_ag;
 	atomic_t next_ag;
 	wait_queue_head_t space_wait;
 	wait_queue_head_t settle_wait;
