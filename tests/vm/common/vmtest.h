@@ -32,11 +32,8 @@ void vt_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void vt_begin(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 bool vt_end(void);
 #define vt_expect(good, ...) \
-	((good) ? vt_pass() : vt_fail(__FILE__, __LINE__, __VA_ARGS__))
-static inline bool vt_pass(void)
-{
-	return true;
-}
+	({ bool vt_good = (good); \
+	   vt_good ? vt_good : vt_fail(__FILE__, __LINE__, __VA_ARGS__); })
 bool vt_fail(const char *file, int at, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
