@@ -554,6 +554,152 @@ static void summary_blocks(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, kvc_records_next(&it, &record));
 }
 
+/* What stands exactly at a limit is accepted. */
+static void limits_are_inclusive(struct kunit *test)
+{
+	struct kvc_area_info a = {
+		.epoch = KVC_MAX_EPOCH, .owner_slot = KVC_NO_SLOT,
+		.head = KVC_MAX_POSITION, .checkpoint = KVC_MAX_POSITION,
+	};
+	u32 blocks = kvc_segment_blocks(&geometry);
+	struct kvc_summary_info s;
+	struct kvc_journal_info j;
+	struct kvc_records it;
+	u32 i;
+
+	kvc_area_encode(block, &a);
+	KUNIT_EXPECT_EQ(test, 0, kvc_area_decode(block, &geometry, &a));
+
+	kvc_fixture_slot(&slot, &geometry);
+	slot.number = geometry.nr_slots - 1;
+	slot.state = KVC_SLOT_DOWN;
+	slot.node[0] = ' ';
+	slot.ags[0].owned_epoch = KVC_MAX_EPOCH;
+	slot.ags[0].followed_epoch = KVC_MAX_EPOCH;
+	slot.ags[0].drained = KVC_MAX_POSITION;
+	kvc_slot_encode(block, &slot);
+	KUNIT_ASSERT_EQ(test, 0, kvc_slot_decode(block, &geometry, &slot));
+	KUNIT_EXPECT_STREQ(test, " pu-17", slot.node);
+	block[offsetof(struct kvc_slot_block, node)] = '\t';
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			kvc_slot_decode(block, &geometry, &slot));
+
+	/* The second block of a slot, in a pool of 200 AGs. */
+	geometry.nr_ags = 200;
+	slot.first_ag = 128;
+	for (i = 72; i <= 73; i++) {
+		slot.nr_ags = i;
+		kvc_slot_encode(block, &slot);
+		KUNIT_EXPECT_EQ(test, i == 72 ? 0 : -EINVAL,
+				kvc_slot_decode(block, &geometry,
+						&slot_again));
+	}
+	init(test);
+
+	memset(&record, 0, sizeof(record));
+	record.type = KVC_REC_PUT;
+	record.put.segment = geometry.nr_segments - 1;
+	record.put.bytes = 1 << 19;
+	record.put.offset = blocks / 2;
+	record.put.key = key;
+	record.put.key_len = 1;
+	kvc_record_encode(block, sizeof(block), &record);
+	KUNIT_EXPECT_EQ(test, 96,
+			kvc_record_decode(block, 96, &geometry, &record));
+
+	memset(&record, 0, sizeof(record));
+	record.type = KVC_REC_CHECKPOINT;
+	record.checkpoint.parts = 1;
+	record.checkpoint.start = KVC_MAX_POSITION;
+	record.checkpoint.next_order = KVC_MAX_POSITION;
+	kvc_journal_begin(block, 15, KVC_MAX_EPOCH);
+	KUNIT_ASSERT_TRUE(test, kvc_journal_add(block, &record));
+	kvc_block_finish(block, KVC_BLOCK_JOURNAL, geometry.uuid,
+			 (struct kvc_place){ 0, 0 }, KVC_MAX_POSITION,
+			 &writer);
+	KUNIT_ASSERT_EQ(test, 0, kvc_journal_open(block, &geometry, &j, &it));
+	KUNIT_EXPECT_EQ(test, 1, kvc_records_next(&it, &record));
+
+	kvc_summary_begin(block, 15, geometry.nr_segments - 1, 1, blocks);
+	kvc_block_finish(block, KVC_BLOCK_SUMMARY, geometry.uuid,
+			 (struct kvc_place){ 0, 0 }, blocks - 1, &writer);
+	KUNIT_ASSERT_EQ(test, 0, kvc_summary_open(block, &geometry, &s, &it));
+	KUNIT_EXPECT_EQ(test, 0, kvc_records_next(&it, &record));
+}
+
+/* Records may name segments of their AG: from its first up to its last. */
+static void records_stay_in_their_ag(struct kunit *test)
+{
+	u32 first = kvc_ag_first_segment(&geometry, 6), type, at;
+	u32 end = kvc_ag_first_segment(&geometry, 7);
+	u32 segments[] = { first, end - 1, first - 1, end };
+	struct kvc_journal_info j;
+	struct kvc_records it;
+	u64 state = 4;
+
+	/* Behind the types: where a SEAL says that its summary is. */
+	for (type = KVC_REC_PUT; type <= KVC_REC_SEGMENT + 1; type++) {
+		for (at = 0; at < ARRAY_SIZE(segments); at++) {
+			kvc_fixture_record(&state, &geometry, 6,
+					   type <= KVC_REC_SEGMENT ? type :
+					   KVC_REC_SEAL, &record, key);
+			if (type == KVC_REC_PUT)
+				record.put.segment = segments[at];
+			else if (type == KVC_REC_DELETE)
+				record.del.segment = segments[at];
+			else if (type <= KVC_REC_SEGMENT)
+				record.seg.segment = segments[at];
+			else
+				record.seg.summary_segment = segments[at];
+			kvc_journal_begin(block, 6, 1);
+			KUNIT_ASSERT_TRUE(test,
+					  kvc_journal_add(block, &record));
+			KUNIT_ASSERT_EQ(test, 0,
+					kvc_journal_open(block, &geometry, &j,
+							 &it));
+			KUNIT_EXPECT_EQ(test, at < 2 ? 1 : -EINVAL,
+					kvc_records_next(&it, &record));
+		}
+	}
+}
+
+/* A summary holds PUTs of its segment and nothing else. */
+static void summaries_hold_puts(struct kunit *test)
+{
+	u32 segment = kvc_ag_first_segment(&geometry, 4), type, i;
+	struct kvc_summary_block *b = (void *)block;
+	struct kvc_summary_info s;
+	struct kvc_records it;
+	u64 state = 5;
+
+	for (type = KVC_REC_PUT; type <= KVC_REC_ASK; type++) {
+		for (i = 0; i <= 1; i++) {
+			kvc_summary_begin(block, 4, segment, 1, 1);
+			kvc_fixture_record(&state, &geometry, 4, type, &record,
+					   key);
+			if (type == KVC_REC_PUT) {
+				record.put.segment = segment + i;
+				record.put.generation = 1;
+			} else if (type == KVC_REC_DELETE) {
+				record.del.segment = segment;
+			} else if (type <= KVC_REC_SEGMENT) {
+				record.seg.segment = segment;
+				record.seg.summary_segment = segment;
+			}
+			b->count = cpu_to_le16(1);
+			b->used = cpu_to_le16(kvc_record_encode(b->data,
+								sizeof(b->data),
+								&record));
+			KUNIT_ASSERT_EQ(test, 0,
+					kvc_summary_open(block, &geometry, &s,
+							 &it));
+			KUNIT_EXPECT_EQ(test,
+					type == KVC_REC_PUT && !i ? 1 : -EINVAL,
+					kvc_records_next(&it, &record));
+		}
+	}
+}
+
 static struct kunit_case kvc_codec_cases[] = {
 	KUNIT_CASE(block_verdicts),
 	KUNIT_CASE(key_hash),
@@ -564,6 +710,9 @@ static struct kunit_case kvc_codec_cases[] = {
 	KUNIT_CASE(record_bounds),
 	KUNIT_CASE(journal_blocks),
 	KUNIT_CASE(summary_blocks),
+	KUNIT_CASE(limits_are_inclusive),
+	KUNIT_CASE(records_stay_in_their_ag),
+	KUNIT_CASE(summaries_hold_puts),
 	{}
 };
 

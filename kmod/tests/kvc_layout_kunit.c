@@ -61,6 +61,7 @@ static void plan_refuses(struct kunit *test)
 	REFUSED(EINVAL, options.nr_members = 0);
 	REFUSED(EINVAL, options.nr_members = 65);
 	REFUSED(EINVAL, options.name[0] = 0);
+	REFUSED(EINVAL, options.name[0] = ' ');
 	REFUSED(EINVAL, options.name[1] = '/');
 	REFUSED(EINVAL, options.name[1] = ' ');
 	REFUSED(EINVAL, options.name[1] = 0x7f);
@@ -80,7 +81,8 @@ static void plan_refuses(struct kunit *test)
 	REFUSED(EINVAL, options.nr_ags = 1025);
 	REFUSED(EINVAL, options.ring_blocks = 31);
 	REFUSED(EINVAL, options.ring_blocks = 65537);
-	REFUSED(EINVAL, options.members[2].uuid[15] = 1);
+	REFUSED(EINVAL, options.members[2].uuid[15] = 0);
+	REFUSED(EINVAL, options.members[3].uuid[15] = 2);
 	REFUSED(EINVAL, memset(options.members[3].uuid, 0, 16));
 	REFUSED(EINVAL, options.members[1].blocks = (1ULL << 48));
 	REFUSED(ENOSPC, options.members[1].blocks = 0);
@@ -179,6 +181,36 @@ static void check_refuses(struct kunit *test)
 	REFUSED(g->spans[1].first_journal = 3);
 	REFUSED(g->spans[1].first_journal = U32_MAX);
 #undef REFUSED
+}
+
+/* What stands exactly at a limit is accepted. */
+static void limits_are_inclusive(struct kunit *test)
+{
+#define ACCEPTED(change) do {						\
+	kvc_fixture_options(&options, 4, 16384);			\
+	change;								\
+	KUNIT_EXPECT_EQ(test, 0,					\
+			kvc_geometry_plan(&options, &geometry, NULL));	\
+} while (0)
+	ACCEPTED(memset(options.name, '~', 63));
+	ACCEPTED(memset(options.name, '!', 63));
+	ACCEPTED(options.lease_ms = 100);
+	ACCEPTED(options.lease_ms = 600000);
+	ACCEPTED(options.heartbeat_ms = 4999);
+	ACCEPTED(options.q_ms = 86400000);
+	ACCEPTED(options.q_ms = U32_MAX);
+	KUNIT_EXPECT_EQ(test, 0, geometry.q_ms);
+	ACCEPTED(options.nr_slots = 1);
+	ACCEPTED(options.nr_slots = 256);
+	ACCEPTED(options.width = 4);
+	ACCEPTED(options.ring_blocks = 32);
+	ACCEPTED(options.members[3].blocks = (1ULL << 48) - 1);
+	ACCEPTED(kvc_fixture_options(&options, 64, 1 << 24);
+		 options.nr_ags = 1024; options.segment_shift = 20);
+	ACCEPTED(kvc_fixture_options(&options, 64, 1 << 24);
+		 options.nr_ags = 64; options.segment_shift = 30;
+		 options.ring_blocks = 65536);
+#undef ACCEPTED
 }
 
 /* Claim a block, which nobody may have claimed before. */
@@ -296,6 +328,7 @@ static struct kunit_case kvc_layout_cases[] = {
 	KUNIT_CASE(plan_defaults),
 	KUNIT_CASE(plan_refuses),
 	KUNIT_CASE(check_refuses),
+	KUNIT_CASE(limits_are_inclusive),
 	KUNIT_CASE(places_are_disjoint),
 	KUNIT_CASE(ags_share_out_segments),
 	KUNIT_CASE(striping_example),

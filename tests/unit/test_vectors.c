@@ -154,7 +154,7 @@ static void hash_of_every_key(void **state)
 	u8 message[8 + KVC_MAX_KEY + 4];
 	struct kvc_hash a, b;
 	u64 key[4], seed = 3;
-	u32 len, i, at;
+	u32 len, i, at, tenant;
 
 	(void)state;
 	for (i = 0; i < sizeof(message); i++)
@@ -163,9 +163,11 @@ static void hash_of_every_key(void **state)
 		key[i] = kvc_fixture_random(&seed);
 	for (len = 1; len <= KVC_MAX_KEY; len++) {
 		at = len % 8;
-		memcpy(message + at + len, "\1\2\3\4", 4);
+		tenant = kvc_fixture_random(&seed);
+		for (i = 0; i < 4; i++)
+			message[at + len + i] = tenant >> 8 * i;
 		a = sip(1, 3, key, message + at, len + 4);
-		b = kvc_key_hash((const u8 *)key, 0x04030201, message + at,
+		b = kvc_key_hash((const u8 *)key, tenant, message + at,
 				 len);
 		assert_true(a.lo == b.lo && a.hi == b.hi);
 		for (i = 0; i < 4; i++)
