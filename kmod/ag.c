@@ -5,6 +5,7 @@
 #include "ag.h"
 #include "pin.h"
 #include "pool.h"
+#include "trace.h"
 
 /* --- the log of an unsealed segment --- */
 
@@ -396,6 +397,7 @@ static int kvc_ag_transition_locked(struct kvc_segment *seg, u32 type,
 		rec->seg.order = *position;
 	WARN_ON_ONCE(kvc_seg_apply(&seg->s, type, &rec->seg));
 	seg->role = role;
+	trace_kvcache_segment(seg, type);
 	return 0;
 }
 

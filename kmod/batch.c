@@ -12,6 +12,7 @@
 #include "compat.h"
 #include "batch.h"
 #include "object.h"
+#include "trace.h"
 
 /* Keys in flight at a time, and bytes: what one call may pin. */
 #define KVC_WINDOW		64
@@ -194,6 +195,7 @@ static int kvc_window_set(struct kvc_run *r, struct kvc_window_key *w,
 
 	memset(&w->op, 0, sizeof(w->op));
 	w->iov = NULL;
+	w->key.hash = (struct kvc_hash){};
 	w->op.join = join;
 	w->op.key = &w->key;
 	w->op.deadline = r->deadline;
@@ -220,6 +222,7 @@ static void kvc_window_clear(struct kvc_window_key *w)
 static void kvc_window_result(struct kvc_run *r, struct kvc_window_key *w,
 			      struct kvcache_io *io)
 {
+	trace_kvcache_op_end(&w->op, r->nr);
 	io->status = w->op.status;
 	io->length = w->op.length;
 	io->transferred = w->op.transferred;
@@ -251,6 +254,7 @@ static void kvc_put_retry(struct kvc_op *op)
 
 static void kvc_start(unsigned int nr, struct kvc_op *op)
 {
+	trace_kvcache_op_start(op, nr);
 	if (nr == _IOC_NR(KVCACHE_IOC_GET))
 		kvc_get_start(op);
 	else if (nr == _IOC_NR(KVCACHE_IOC_PUT))

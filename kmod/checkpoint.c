@@ -9,6 +9,7 @@
 #include <linux/slab.h>
 #include "ag.h"
 #include "pool.h"
+#include "trace.h"
 
 struct kvc_checkpoint_builder {
 	struct kvc_ag *ag;
@@ -235,6 +236,7 @@ int kvc_ag_checkpoint(struct kvc_ag *ag)
 	if (err)
 		return err;
 	kvc_journal_trim(&ag->journal, start);
+	trace_kvcache_checkpoint(ag, start, blocks);
 	kvc_stat_inc(ag->join->pool->stats, KVC_STAT_CHECKPOINTS);
 	return 0;
 }

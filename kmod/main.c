@@ -6,6 +6,9 @@
 #include "pool.h"
 #include "xfer.h"
 
+#define CREATE_TRACE_POINTS
+#include "trace.h"
+
 static int __init kvc_init(void)
 {
 	int err;
