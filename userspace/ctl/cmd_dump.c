@@ -101,7 +101,7 @@ static void count_objects(cJSON *o, const struct pr_view *v)
 		bytes += v->objects[i].bytes;
 	}
 	for (i = 0; i < ARRAY_SIZE(states); i++)
-		cJSON_AddNumberToObject(o, dump_state_name(i), states[i]);
+		cJSON_AddNumberToObject(o, pr_state_name(i), states[i]);
 	ctl_json_u64(o, "objects", objects);
 	ctl_json_u64(o, "bytes", bytes);
 }

@@ -402,7 +402,7 @@ static void print_totals(const struct fsck *f)
 	const struct kvc_geometry *g = &f->pool.g;
 	char uuid[CTL_TEXT], size[CTL_TEXT];
 
-	printf("pool \"%s\" (%s): %u member%s, %u allocation group%s, %u of them without objects yet\n",
+	printf("pool \"%s\" (%s): %u member%s, %u allocation group%s, %u of them empty or not readable\n",
 	       g->name, ctl_uuid(uuid, g->uuid), g->nr_members,
 	       g->nr_members == 1 ? "" : "s", t->ags, t->ags == 1 ? "" : "s",
 	       t->ags_empty);
@@ -417,6 +417,9 @@ static void print_totals(const struct fsck *f)
 		printf("objects: %" PRIu64 " live (%s), %" PRIu64 " of them expired; %" PRIu64 " deleted or moved\n",
 		       (uint64_t)t->objects, ctl_size(size, t->object_bytes),
 		       (uint64_t)t->expired, (uint64_t)t->dead);
+	if (f->verbose)
+		printf("read: %s\n", ctl_size(size, f->pool.blocks_read <<
+					      KVC_BLOCK_SHIFT));
 	if (f->data)
 		printf("data: %" PRIu64 " object%s checked%s\n",
 		       (uint64_t)t->checked, t->checked == 1 ? "" : "s",
@@ -443,16 +446,13 @@ static void print_member(const char *name, cJSON *value)
 
 static cJSON *totals_json(const struct fsck *f)
 {
-	static const char * const states[] = {
-		"free", "open", "sealed", "retired",
-	};
 	const struct totals *t = &f->totals;
 	cJSON *o = cJSON_CreateObject();
 	cJSON *segments = cJSON_AddObjectToObject(o, "segments");
 	u32 i;
 
-	for (i = 0; i < ARRAY_SIZE(states); i++)
-		ctl_json_u64(segments, states[i], t->segments[i]);
+	for (i = 0; i < ARRAY_SIZE(t->segments); i++)
+		ctl_json_u64(segments, pr_state_name(i), t->segments[i]);
 	cJSON_AddNumberToObject(o, "ags", t->ags);
 	cJSON_AddNumberToObject(o, "ags_empty", t->ags_empty);
 	if (!f->pool.journal_only) {

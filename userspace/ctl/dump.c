@@ -99,16 +99,6 @@ static const char *name_of(const char *const *names, size_t nr, u32 value)
 	return value < nr && names[value] ? names[value] : "unknown";
 }
 
-const char *dump_state_name(u32 state)
-{
-	static const char * const names[] = {
-		[KVC_SEG_FREE] = "free", [KVC_SEG_OPEN] = "open",
-		[KVC_SEG_SEALED] = "sealed", [KVC_SEG_RETIRED] = "retired",
-	};
-
-	return name_of(names, ARRAY_SIZE(names), state);
-}
-
 static void add_hash(cJSON *o, struct kvc_hash h)
 {
 	char text[40];
@@ -258,7 +248,7 @@ void dump_area(cJSON *o, const struct kvc_area_info *a)
 void dump_segment(cJSON *o, const struct kvc_segment_rec *r)
 {
 	cJSON_AddNumberToObject(o, "segment", r->segment);
-	cJSON_AddStringToObject(o, "state", dump_state_name(r->state));
+	cJSON_AddStringToObject(o, "state", pr_state_name(r->state));
 	ctl_json_hex64(o, "generation", r->generation);
 	if (r->order)
 		ctl_json_u64(o, "order", r->order);
@@ -369,23 +359,23 @@ void dump_records(cJSON *o, struct kvc_records *records)
 
 void dump_object(cJSON *o, const struct pr_object *p)
 {
+	struct kvc_put put = {
+		.hash = p->hash, .generation = p->generation,
+		.segment = p->segment, .offset = p->offset, .bytes = p->bytes,
+		.data_crc = p->data_crc, .tenant = p->tenant,
+		.key_len = p->key_len, .depth = p->depth,
+		.expiry = p->expiry, .pin = p->pin, .key = p->key,
+	};
+	struct kvc_delete dead = {
+		.hash = p->hash, .generation = p->generation,
+		.segment = p->segment, .offset = p->offset,
+		.tenant = p->tenant,
+	};
+
 	if (p->key)
-		ctl_json_key(o, p->key, p->key_len);
-	cJSON_AddNumberToObject(o, "tenant", p->tenant);
-	add_hash(o, p->hash);
-	cJSON_AddNumberToObject(o, "segment", p->segment);
-	ctl_json_hex64(o, "generation", p->generation);
-	cJSON_AddNumberToObject(o, "offset", p->offset);
-	if (!p->key)
-		return;
-	cJSON_AddNumberToObject(o, "bytes", p->bytes);
-	add_crc(o, "data_crc", p->data_crc);
-	if (p->depth)
-		cJSON_AddNumberToObject(o, "depth", p->depth);
-	if (p->expiry)
-		ctl_json_u64(o, "expiry", p->expiry);
-	if (p->pin)
-		ctl_json_u64(o, "pin", p->pin);
+		dump_put(o, &put);
+	else
+		dump_delete(o, &dead);
 }
 
 void dump_lanes(cJSON *o, const struct kvc_geometry *g, u32 segment)

@@ -44,6 +44,4 @@ void dump_records(cJSON *o, struct kvc_records *records);
 void dump_block(cJSON *o, const struct kvc_geometry *g, struct kvc_place p,
 		const u8 *block);
 
-const char *dump_state_name(u32 state);
-
 #endif

@@ -148,6 +148,9 @@ struct pr_code_info {
 const struct pr_code_info *pr_code_info(enum pr_code code);
 const char *pr_severity_name(enum pr_severity severity);
 
+/* Of a segment: "free", "open" and so on. */
+const char *pr_state_name(u32 state);
+
 #define PR_NONE		0xffffffffU	/* in the 32-bit fields of pr_where */
 #define PR_NONE64	(~0ULL)		/* in the 64-bit fields of pr_where */
 
@@ -289,7 +292,7 @@ struct pr_claim {
  * @report: where findings go
  * @report_private: its argument
  * @found: how many findings, by severity
- * @blocks_read: for the curious
+ * @blocks_read: how much was read
  */
 struct pr_pool {
 	struct pr_dev *devs;

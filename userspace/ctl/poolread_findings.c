@@ -407,3 +407,13 @@ const char *pr_severity_name(enum pr_severity severity)
 
 	return names[severity];
 }
+
+const char *pr_state_name(u32 state)
+{
+	static const char * const names[] = {
+		[KVC_SEG_FREE] = "free", [KVC_SEG_OPEN] = "open",
+		[KVC_SEG_SEALED] = "sealed", [KVC_SEG_RETIRED] = "retired",
+	};
+
+	return state < ARRAY_SIZE(names) ? names[state] : "unknown";
+}

@@ -73,6 +73,11 @@ static struct pr_where view_where(const struct pr_view *v, u64 position,
 
 /* --- objects --- */
 
+static bool holds_objects(const struct pr_segment *s)
+{
+	return s->rec.state == KVC_SEG_OPEN || s->rec.state == KVC_SEG_SEALED;
+}
+
 struct pr_segment *pr_view_segment(const struct pr_view *v, u32 segment)
 {
 	u32 index = segment - v->first_segment;
@@ -165,7 +170,7 @@ bool pr_object_live(const struct pr_view *v, const struct pr_object *o)
 	const struct pr_segment *s = pr_view_segment(v, o->segment);
 
 	return !o->dead && s && s->rec.generation == o->generation &&
-	       (s->rec.state == KVC_SEG_OPEN || s->rec.state == KVC_SEG_SEALED);
+	       holds_objects(s);
 }
 
 /* Another object that is there under the same key, or NULL. */
@@ -469,16 +474,6 @@ static void judge_generation(struct pr_view *v, const struct pr_segment *s,
 			 r->segment, r->generation, s->rec.generation);
 }
 
-static const char *state_name(u32 state)
-{
-	static const char * const names[] = {
-		[KVC_SEG_FREE] = "free", [KVC_SEG_OPEN] = "open",
-		[KVC_SEG_SEALED] = "sealed", [KVC_SEG_RETIRED] = "retired",
-	};
-
-	return state < ARRAY_SIZE(names) ? names[state] : "unknown";
-}
-
 static void kill_objects(struct pr_view *v, const struct pr_segment *s)
 {
 	u32 i;
@@ -496,7 +491,7 @@ static void take_open(struct pr_view *v, const struct kvc_segment_rec *r,
 	if (s->rec.state != KVC_SEG_FREE && s->rec.state != KVC_SEG_RETIRED)
 		found(v, PR_OPEN_STATE, w,
 		      "segment %u is opened while it is %s with generation %llx",
-		      r->segment, state_name(s->rec.state),
+		      r->segment, pr_state_name(s->rec.state),
 		      s->rec.generation);
 	judge_generation(v, s, r, w);
 	kill_objects(v, s);
@@ -533,7 +528,7 @@ static void take_seal(struct pr_view *v, const struct kvc_segment_rec *r,
 	    s->rec.generation != r->generation)
 		found(v, PR_SEAL_STATE, w,
 		      "segment %u is sealed with generation %llx while it is %s with %llx",
-		      r->segment, r->generation, state_name(s->rec.state),
+		      r->segment, r->generation, pr_state_name(s->rec.state),
 		      s->rec.generation);
 	if (r->order < v->next_order)
 		found(v, PR_SEAL_ORDER, w,
@@ -552,12 +547,10 @@ static void take_retire(struct pr_view *v, const struct kvc_segment_rec *r,
 	struct pr_segment *s = pr_view_segment(v, r->segment);
 	struct pr_where w = view_where(v, position, r->segment);
 
-	if ((s->rec.state != KVC_SEG_OPEN &&
-	     s->rec.state != KVC_SEG_SEALED) ||
-	    s->rec.generation != r->generation)
+	if (!holds_objects(s) || s->rec.generation != r->generation)
 		found(v, PR_RETIRE_STATE, w,
 		      "segment %u is retired with generation %llx while it is %s with %llx",
-		      r->segment, r->generation, state_name(s->rec.state),
+		      r->segment, r->generation, pr_state_name(s->rec.state),
 		      s->rec.generation);
 	/* The writer may not know the position before the record is placed. */
 	if (r->order && r->order != position)
@@ -578,13 +571,11 @@ static void take_move(struct pr_view *v, const struct kvc_put *p, u64 position)
 
 	if (!s)
 		return;		/* the codec refuses that */
-	if ((s->rec.state != KVC_SEG_OPEN &&
-	     s->rec.state != KVC_SEG_SEALED) ||
-	    s->rec.generation != p->old_generation) {
+	if (!holds_objects(s) || s->rec.generation != p->old_generation) {
 		found(v, PR_MOVE_STALE, w,
 		      "the object at segment %u, block %u came from segment %u, generation %llx, which is %s with %llx",
 		      p->segment, p->offset, p->old_segment,
-		      p->old_generation, state_name(s->rec.state),
+		      p->old_generation, pr_state_name(s->rec.state),
 		      s->rec.generation);
 		return;
 	}
@@ -642,7 +633,7 @@ static void take_put(struct pr_view *v, const struct kvc_put *p, u64 position)
 	    s->rec.generation != p->generation) {
 		found(v, PR_PUT_UNOPENED, w,
 		      "an object is put to segment %u with generation %llx while it is %s with %llx",
-		      p->segment, p->generation, state_name(s->rec.state),
+		      p->segment, p->generation, pr_state_name(s->rec.state),
 		      s->rec.generation);
 		return;
 	}
@@ -654,41 +645,45 @@ static void take_put(struct pr_view *v, const struct kvc_put *p, u64 position)
 	add_put(v, p, position);
 }
 
-static void take_delete(struct pr_view *v, const struct kvc_delete *d,
-			u64 position)
+/* Take a DELETE for a segment that has objects, in the right generation. */
+static void kill(struct pr_view *v, const struct pr_segment *s,
+		 const struct kvc_delete *d, u64 position, const char *who)
 {
-	struct pr_segment *s = pr_view_segment(v, d->segment);
 	struct pr_where w = view_where(v, position, d->segment);
 	struct pr_object *o;
 
-	if ((s->rec.state != KVC_SEG_OPEN &&
-	     s->rec.state != KVC_SEG_SEALED) ||
-	    s->rec.generation != d->generation) {
-		/* The object is hit until the RETIRE is durable, and deleted. */
-		bool late = s->rec.state == KVC_SEG_RETIRED &&
-			    s->rec.generation == d->generation;
-
-		found_as(v, PR_DELETE_UNKNOWN, late ? PR_INFO : PR_WARNING, w,
-		      "a DELETE is for segment %u, generation %llx, which is %s with %llx",
-		      d->segment, d->generation, state_name(s->rec.state),
-		      s->rec.generation);
-		return;
-	}
 	o = pr_view_find(v, d->hash, d->segment, d->generation, d->offset);
 	if (o) {
 		if (o->dead && !pr_expired(v->pool, o))
 			found(v, PR_DELETE_UNKNOWN, w,
-			      "the object at segment %u, block %u is deleted and was dead before",
-			      d->segment, d->offset);
+			      "%s deletes the object at segment %u, block %u, which is dead",
+			      who, d->segment, d->offset);
 		set_dead(v, o);
 		return;
 	}
 	if (!s->opaque)
 		found(v, PR_DELETE_UNKNOWN, w,
-		      "a DELETE is for segment %u, block %u, where there is no such object",
-		      d->segment, d->offset);
+		      "%s deletes an object at segment %u, block %u, where there is no such one",
+		      who, d->segment, d->offset);
 	add_dead(v, d->hash, d->tenant, d->segment, d->generation, d->offset,
 		 position);
+}
+
+static void take_delete(struct pr_view *v, const struct kvc_delete *d,
+			u64 position)
+{
+	struct pr_segment *s = pr_view_segment(v, d->segment);
+	/* Deleted while the RETIRE was under way, or later: no matter. */
+	bool late = d->generation <= s->rec.generation;
+
+	if (holds_objects(s) && s->rec.generation == d->generation)
+		kill(v, s, d, position, "the journal");
+	else
+		found_as(v, PR_DELETE_UNKNOWN, late ? PR_INFO : PR_WARNING,
+			 view_where(v, position, d->segment),
+			 "a DELETE is for segment %u, generation %llx, which is %s with %llx",
+			 d->segment, d->generation,
+			 pr_state_name(s->rec.state), s->rec.generation);
 }
 
 static void judge_ask(struct pr_view *v, const struct kvc_ask_rec *a,
@@ -816,7 +811,7 @@ static void list_put(struct pr_view *v, const struct kvc_put *p, u64 position)
 	    s->rec.generation != p->generation) {
 		found(v, PR_CHECKPOINT_ENTRY, w,
 		      "the checkpoint has an object of segment %u, generation %llx, which is %s with %llx",
-		      p->segment, p->generation, state_name(s->rec.state),
+		      p->segment, p->generation, pr_state_name(s->rec.state),
 		      s->rec.generation);
 		return;
 	}
@@ -827,32 +822,16 @@ static void list_delete(struct pr_view *v, const struct kvc_delete *d,
 			u64 position)
 {
 	const struct pr_segment *s = pr_view_segment(v, d->segment);
-	struct pr_where w = view_where(v, position, d->segment);
-	struct pr_object *o;
 
-	if (!s->listed || s->rec.state != KVC_SEG_SEALED ||
-	    s->rec.generation != d->generation) {
-		found(v, PR_CHECKPOINT_ENTRY, w,
+	if (s->listed && s->rec.state == KVC_SEG_SEALED &&
+	    s->rec.generation == d->generation)
+		kill(v, s, d, position, "the checkpoint");
+	else
+		found(v, PR_CHECKPOINT_ENTRY,
+		      view_where(v, position, d->segment),
 		      "the checkpoint has a DELETE for segment %u, generation %llx, which is %s with %llx",
-		      d->segment, d->generation, state_name(s->rec.state),
-		      s->rec.generation);
-		return;
-	}
-	o = pr_view_find(v, d->hash, d->segment, d->generation, d->offset);
-	if (o) {
-		if (o->dead)
-			found(v, PR_DELETE_UNKNOWN, w,
-			      "the checkpoint deletes the object at segment %u, block %u twice",
-			      d->segment, d->offset);
-		set_dead(v, o);
-		return;
-	}
-	if (!s->opaque)
-		found(v, PR_DELETE_UNKNOWN, w,
-		      "the checkpoint has a DELETE for segment %u, block %u, which the summary does not list",
-		      d->segment, d->offset);
-	add_dead(v, d->hash, d->tenant, d->segment, d->generation, d->offset,
-		 position);
+		      d->segment, d->generation,
+		      pr_state_name(s->rec.state), s->rec.generation);
 }
 
 static void list_record(struct pr_view *v, const struct kvc_record *rec,
@@ -1215,11 +1194,13 @@ void pr_summary_load(struct pr_view *v, struct pr_segment *s, bool compare)
 		      s->rec.segment, k.crc, s->rec.summary_crc);
 		k.bad = true;
 	}
-	if (!k.bad && k.records != s->rec.objects)
+	if (!k.bad && k.records != s->rec.objects) {
 		found(v, PR_SUMMARY_COUNT,
 		      view_where(v, PR_NONE64, s->rec.segment),
 		      "the summary of segment %u has %u entries, and was sealed with %u",
 		      s->rec.segment, k.records, s->rec.objects);
+		k.bad = true;
+	}
 	if (k.bad) {
 		s->summary_bad = true;
 		if (!compare) {
@@ -1234,11 +1215,6 @@ void pr_summary_load(struct pr_view *v, struct pr_segment *s, bool compare)
 
 /* --- the end --- */
 
-static bool holds_objects(const struct pr_segment *s)
-{
-	return s->rec.state == KVC_SEG_OPEN || s->rec.state == KVC_SEG_SEALED;
-}
-
 /* A summary in another segment goes when that is used again. */
 static void judge_summary_host(struct pr_view *v, const struct pr_segment *s)
 {
@@ -1250,7 +1226,7 @@ static void judge_summary_host(struct pr_view *v, const struct pr_segment *s)
 		      view_where(v, PR_NONE64, s->rec.segment),
 		      "the summary of segment %u stands in segment %u, which is %s",
 		      s->rec.segment, host->rec.segment,
-		      state_name(host->rec.state));
+		      pr_state_name(host->rec.state));
 }
 
 void pr_view_finish(struct pr_view *v)
