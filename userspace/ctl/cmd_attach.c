@@ -2,6 +2,7 @@
 /* kvcachectl attach: take a pool over and serve it. */
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -40,7 +41,7 @@ static const struct ctl_usage usage = {
 struct waiting {
 	struct ctl *ctl;
 	u64 expected_ms;
-	volatile bool done;
+	atomic_bool done;
 };
 
 static void *show_waiting(void *argument)

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "ctl.h"
+#include "geometry.h"
 #include "kvcache.h"
 #include "signature.h"
 #include "slots.h"
@@ -277,44 +278,110 @@ static int find_labels(struct format *f, const struct pool_dev *d)
 }
 
 /*
- * A pool that is in use elsewhere can't be seen by O_EXCL, but its slots move.
- * Members that are formatted are probed with those of their own pool only.
+ * The members of an old pool as far as this host has them: those among @p that
+ * are to be formatted, and what a scan finds. An array to free with its paths.
  */
-static int check_unused(struct format *f, const struct pool_probe *p)
+static char **find_siblings(struct format *f, const struct pool_probe *p,
+			    const u8 *uuid, u32 *count)
 {
-	char *who;
+	char text[CTL_TEXT];
+	char **scanned, **all;
+	int found = pool_scan(f->ctl, ctl_uuid(text, uuid), &scanned);
+	struct ctl_dev dev;
+	u32 i;
+	int s;
 
-	if (!p->found)
-		return CTL_OK;
-	slots_watch(f->ctl, p, &who);
-	if (!who)
-		return CTL_OK;
-	ctl_err(f->ctl, p->devs[p->source].dev.path,
-		"Detach the pool there first: 'kvcachectl detach'.",
-		"pool '%s' is in use by %s", p->g.name, who);
-	free(who);
-	return CTL_REFUSED;
+	if (found < 0)
+		found = 0;
+	all = ctl_alloc((p->nr_devs + (u32)found) * sizeof(*all));
+	*count = 0;
+	for (i = 0; i < p->nr_devs; i++)
+		if (p->devs[i].newest &&
+		    !memcmp(p->devs[i].newest->g.uuid, uuid, 16))
+			all[(*count)++] = ctl_strdup(p->devs[i].dev.path);
+	for (s = 0; s < found; s++) {
+		bool known = ctl_dev_open(f->ctl, &dev, scanned[s], CTL_DEV_QUIET);
+
+		for (i = 0; i < p->nr_devs && !known; i++)
+			known = ctl_dev_same(&p->devs[i].dev, &dev);
+		ctl_dev_close(&dev);
+		if (known)
+			free(scanned[s]);
+		else
+			all[(*count)++] = scanned[s];
+	}
+	if (found)
+		free(scanned);
+	return all;
 }
 
 /*
- * Devices of several old pools may be given: look at each by itself, and at
- * all of them together for the slots.
+ * A pool that is in use elsewhere can't be seen by O_EXCL, but its slots move.
  */
+static int check_unused(struct format *f, const struct pool_probe *given,
+			const struct pool_dev *d)
+{
+	const struct kvc_geometry *g = &d->newest->g;
+	struct pool_probe p;
+	char **paths, *who;
+	int status = CTL_OK;
+	u32 count, i;
+
+	paths = find_siblings(f, given, g->uuid, &count);
+	if (pool_probe(f->ctl, &p, paths, (int)count, CTL_DEV_READ)) {
+		status = CTL_FAIL;
+	} else if (!slots_watch(f->ctl, &p, &who)) {
+		ctl_warn(f->ctl, d->dev.path, "Connect the first members of that pool to be sure.",
+			 "can't tell whether another host uses its pool '%s': the host slots are on members that are not here",
+			 g->name);
+	} else if (who) {
+		ctl_err(f->ctl, d->dev.path,
+			"Detach the pool there first: 'kvcachectl detach'.",
+			"its pool '%s' is in use by %s", g->name, who);
+		free(who);
+		status = CTL_REFUSED;
+	}
+	pool_probe_free(&p);
+	for (i = 0; i < count; i++)
+		free(paths[i]);
+	free(paths);
+	return status;
+}
+
+/* The same for every pool that a device belongs to, each once. */
+static int check_all_unused(struct format *f, const struct pool_probe *p)
+{
+	int status = CTL_OK;
+	u32 i, j;
+
+	for (i = 0; i < p->nr_devs && !status; i++) {
+		const struct pool_label *l = p->devs[i].newest;
+
+		if (!l)
+			continue;
+		for (j = 0; j < i; j++)
+			if (p->devs[j].newest &&
+			    !memcmp(p->devs[j].newest->g.uuid, l->g.uuid, 16))
+				break;
+		if (j == i)
+			status = check_unused(f, p, &p->devs[i]);
+	}
+	return status;
+}
+
 static int check_contents(struct format *f, char **paths)
 {
 	struct pool_probe p;
+	int found = 0, count, status = CTL_OK;
 	u32 i;
-	int found = 0, count, status;
 
-	if (pool_probe(f->ctl, &p, paths, (int)f->nr, CTL_DEV_READ)) {
-		pool_probe_free(&p);
-		return CTL_FAIL;
-	}
-	for (i = 0; i < f->nr; i++) {
+	if (pool_probe(f->ctl, &p, paths, (int)f->nr, CTL_DEV_READ))
+		status = CTL_FAIL;
+	for (i = 0; i < f->nr && !status; i++) {
 		count = find_signatures(f, &f->devs[i]);
 		if (count < 0) {
-			pool_probe_free(&p);
-			return CTL_FAIL;
+			status = CTL_FAIL;
+			break;
 		}
 		found += count + find_labels(f, &p.devs[i]);
 		/* On a device that has grown, not its last block. */
@@ -322,25 +389,15 @@ static int check_contents(struct format *f, char **paths)
 			f->old_end[i] = p.devs[i].newest->g.members[
 					p.devs[i].newest->member].blocks - 1;
 	}
-	status = check_unused(f, &p);
-	pool_probe_free(&p);
-	if (status)
-		return status;
-	for (i = 0; i < f->nr; i++) {
-		if (pool_probe(f->ctl, &p, paths + i, 1, CTL_DEV_READ))
-			status = CTL_FAIL;
-		else
-			status = check_unused(f, &p);
-		pool_probe_free(&p);
-		if (status)
-			return status;
-	}
-	if (found && !f->force) {
+	if (!status && found && !f->force) {
 		ctl_err(f->ctl, NULL, "If nothing on them is needed any more, give --force.",
 			"the devices are not empty; nothing was written");
-		return CTL_REFUSED;
+		status = CTL_REFUSED;
 	}
-	return CTL_OK;
+	if (!status)
+		status = check_all_unused(f, &p);
+	pool_probe_free(&p);
+	return status;
 }
 
 /* --- planning --- */
@@ -500,22 +557,8 @@ static void tell_json(const struct format *f)
 	const struct kvc_geometry *g = &f->g;
 	u32 i;
 
-	ctl_json_uuid(object, "uuid", g->uuid);
-	cJSON_AddStringToObject(object, "name", g->name);
+	geometry_json(object, g);
 	cJSON_AddBoolToObject(object, "written", !f->dry_run);
-	ctl_json_u64(object, "capacity", (u64)g->nr_segments << g->segment_shift);
-	ctl_json_u64(object, "segment_bytes", kvc_segment_bytes(g));
-	ctl_json_u64(object, "segments", g->nr_segments);
-	ctl_json_u64(object, "max_object", kvc_max_object(g));
-	ctl_json_u64(object, "width", g->spans[0].width);
-	ctl_json_u64(object, "ags", g->nr_ags);
-	ctl_json_u64(object, "slots", g->nr_slots);
-	ctl_json_u64(object, "ring_bytes", (u64)g->ring_blocks * KVC_BLOCK_SIZE);
-	ctl_json_u64(object, "lease_ms", g->lease_ms);
-	ctl_json_u64(object, "heartbeat_ms", g->heartbeat_ms);
-	ctl_json_u64(object, "q_ms", g->q_ms);
-	cJSON_AddBoolToObject(object, "data_crc",
-			      !(g->flags & KVC_POOL_NO_DATA_CRC));
 	for (i = 0; i < f->nr; i++) {
 		cJSON *m = cJSON_CreateObject();
 
@@ -530,21 +573,12 @@ static void tell_json(const struct format *f)
 static void tell_text(const struct format *f)
 {
 	const struct kvc_geometry *g = &f->g;
-	char a[CTL_TEXT], b[CTL_TEXT];
+	char a[CTL_TEXT];
 	u32 i;
 
 	printf("%s '%s' %s\n", f->dry_run ? "would make pool" : "pool", g->name,
 	       ctl_uuid(a, g->uuid));
-	printf("  capacity  %s in %u segments of %s, largest object %s\n",
-	       ctl_size(a, (u64)g->nr_segments << g->segment_shift),
-	       g->nr_segments, ctl_size(b, kvc_segment_bytes(g)),
-	       ctl_size((char[CTL_TEXT]) { 0 }, kvc_max_object(g)));
-	printf("  layout    %u allocation groups, width %u, %u host slots, rings of %s\n",
-	       g->nr_ags, g->spans[0].width, g->nr_slots,
-	       ctl_size(a, (u64)g->ring_blocks * KVC_BLOCK_SIZE));
-	printf("  terms     lease %u ms, heartbeat %u ms, q %u ms, data checksums %s\n",
-	       g->lease_ms, g->heartbeat_ms, g->q_ms,
-	       g->flags & KVC_POOL_NO_DATA_CRC ? "off" : "on");
+	geometry_text(g);
 	for (i = 0; i < f->nr; i++)
 		printf("  member %-2u %s (%s)\n", i, f->devs[i].path,
 		       ctl_size(a, f->devs[i].bytes));

@@ -8,6 +8,7 @@
 
 #include "call.h"
 #include "counters.h"
+#include "geometry.h"
 
 enum {
 	OPT_SCAN = 1000,
@@ -212,23 +213,8 @@ static cJSON *label_json(const struct pool_probe *p)
 		cJSON_AddItemToObject(object, "problems", pool_probe_json(p));
 		return object;
 	}
-	ctl_json_uuid(object, "uuid", g->uuid);
-	cJSON_AddStringToObject(object, "name", g->name);
-	ctl_json_u64(object, "created", g->created);
+	geometry_json(object, g);
 	ctl_json_u64(object, "label_sequence", p->sequence);
-	ctl_json_u64(object, "capacity", (u64)g->nr_segments << g->segment_shift);
-	ctl_json_u64(object, "segment_bytes", kvc_segment_bytes(g));
-	ctl_json_u64(object, "segments", g->nr_segments);
-	ctl_json_u64(object, "max_object", kvc_max_object(g));
-	ctl_json_u64(object, "ags", g->nr_ags);
-	ctl_json_u64(object, "slots", g->nr_slots);
-	ctl_json_u64(object, "slot_copies", g->nr_slot_copies);
-	ctl_json_u64(object, "ring_bytes", (u64)g->ring_blocks * KVC_BLOCK_SIZE);
-	ctl_json_u64(object, "lease_ms", g->lease_ms);
-	ctl_json_u64(object, "heartbeat_ms", g->heartbeat_ms);
-	ctl_json_u64(object, "q_ms", g->q_ms);
-	cJSON_AddBoolToObject(object, "data_crc",
-			      !(g->flags & KVC_POOL_NO_DATA_CRC));
 	array = cJSON_AddArrayToObject(object, "members");
 	for (i = 0; i < g->nr_members; i++) {
 		cJSON *item = cJSON_CreateObject();
@@ -254,7 +240,7 @@ static cJSON *label_json(const struct pool_probe *p)
 static void label_text(const struct pool_probe *p)
 {
 	const struct kvc_geometry *g = &p->g;
-	char a[CTL_TEXT], b[CTL_TEXT], c[CTL_TEXT], when[64];
+	char a[CTL_TEXT], when[64];
 	time_t created = (time_t)g->created;
 	struct tm tm;
 	u32 i;
@@ -267,16 +253,7 @@ static void label_text(const struct pool_probe *p)
 	printf("pool '%s' %s\n", g->name, ctl_uuid(a, g->uuid));
 	printf("  created   %s; label sequence %" PRIu64 "\n", when,
 	       (uint64_t)p->sequence);
-	printf("  capacity  %s in %u segments of %s, largest object %s\n",
-	       ctl_size(a, (u64)g->nr_segments << g->segment_shift),
-	       g->nr_segments, ctl_size(b, kvc_segment_bytes(g)),
-	       ctl_size(c, kvc_max_object(g)));
-	printf("  layout    %u allocation groups, width %u, %u host slots in %u copies, rings of %s\n",
-	       g->nr_ags, g->spans[0].width, g->nr_slots, g->nr_slot_copies,
-	       ctl_size(a, (u64)g->ring_blocks * KVC_BLOCK_SIZE));
-	printf("  terms     lease %u ms, heartbeat %u ms, q %u ms, data checksums %s\n",
-	       g->lease_ms, g->heartbeat_ms, g->q_ms,
-	       g->flags & KVC_POOL_NO_DATA_CRC ? "off" : "on");
+	geometry_text(g);
 	for (i = 0; i < g->nr_members; i++)
 		printf("  member %-2u %s (%s)\n", i,
 		       p->members[i] ? p->members[i]->dev.path : "(not given)",

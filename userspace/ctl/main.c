@@ -7,11 +7,6 @@
 
 #include "ctl.h"
 
-/* Not all commands need be built in. */
-#pragma weak cmd_fsck
-#pragma weak cmd_dump
-#pragma weak cmd_replay
-
 /**
  * struct command - a sub-command
  * @name: as on the command line
@@ -52,9 +47,7 @@ static void print_help(void)
 	       "Manages and uses kvcache pools: key-value objects on shared block devices.\n\n"
 	       "Commands:\n");
 	for (i = 0; i < NR_COMMANDS; i++)
-		if (commands[i].run)
-			printf("  %-10s %s\n", commands[i].name,
-			       commands[i].summary);
+		printf("  %-10s %s\n", commands[i].name, commands[i].summary);
 	printf("\nOptions:\n"
 	       "  -o, --output FORMAT  text (default) or json\n"
 	       "  -q, --quiet          no progress and no remarks\n"
@@ -72,7 +65,7 @@ static const struct command *find(const char *name)
 	size_t i;
 
 	for (i = 0; i < NR_COMMANDS; i++)
-		if (!strcmp(commands[i].name, name) && commands[i].run)
+		if (!strcmp(commands[i].name, name))
 			return &commands[i];
 	return NULL;
 }

@@ -158,6 +158,16 @@ static bool own_option(const struct ctl_usage *usage, int id)
 	return false;
 }
 
+/* A short one may stand in the middle of a word. */
+static void unknown_option(struct ctl *ctl, char **argv)
+{
+	const char *word = argv[optind - 1];
+
+	if (optopt > 0 && optopt < 256 && strncmp(word, "--", 2))
+		ctl_usage_error(ctl, "unknown option '-%c'", optopt);
+	ctl_usage_error(ctl, "unknown option '%s'", word);
+}
+
 int ctl_getopt(struct ctl *ctl, const struct ctl_usage *usage, int argc,
 	       char **argv)
 {
@@ -182,8 +192,7 @@ int ctl_getopt(struct ctl *ctl, const struct ctl_usage *usage, int argc,
 			ctl_usage_error(ctl, "option '%s' needs an argument",
 					argv[optind - 1]);
 		if (c == '?')
-			ctl_usage_error(ctl, "unknown option '%s'",
-					argv[optind - 1]);
+			unknown_option(ctl, argv);
 		if (c == -1 || own_option(usage, c) ||
 		    !ctl_common_option(ctl, c, optarg))
 			return c;

@@ -62,6 +62,16 @@ static bool any_up(const struct slot_view *slots, u32 count)
 	return false;
 }
 
+static bool any_read(const struct slot_view *slots, u32 count)
+{
+	u32 i;
+
+	for (i = 0; i < count; i++)
+		if (slots[i].read)
+			return true;
+	return false;
+}
+
 /* The slot that was written between two readings, or -1. */
 static int changed(const struct slot_view *before, const struct slot_view *now,
 		   u32 count)
@@ -76,7 +86,7 @@ static int changed(const struct slot_view *before, const struct slot_view *now,
 	return -1;
 }
 
-void slots_watch(struct ctl *ctl, const struct pool_probe *p, char **who)
+bool slots_watch(struct ctl *ctl, const struct pool_probe *p, char **who)
 {
 	u32 count = p->g.nr_slots;
 	u64 wait_ms = p->g.lease_ms + p->g.lease_ms / 2;
@@ -86,8 +96,10 @@ void slots_watch(struct ctl *ctl, const struct pool_probe *p, char **who)
 
 	*who = NULL;
 	if (!any_up(before, count)) {
+		bool any = any_read(before, count);
+
 		free(before);
-		return;
+		return any;
 	}
 	ctl_progress_begin(&progress, ctl, "watching for a host that uses the pool",
 			   wait_ms);
@@ -114,4 +126,5 @@ void slots_watch(struct ctl *ctl, const struct pool_probe *p, char **who)
 	}
 	ctl_progress_end(&progress);
 	free(before);
+	return true;
 }

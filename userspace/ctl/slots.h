@@ -31,7 +31,9 @@ bool slot_is_up(const struct slot_view *s);
  *
  * Watches for one and a half leases whether a slot that is up changes. A pool
  * whose slots are all down answers at once.
+ *
+ * Return: true, or false if no slot can be read.
  */
-void slots_watch(struct ctl *ctl, const struct pool_probe *p, char **who);
+bool slots_watch(struct ctl *ctl, const struct pool_probe *p, char **who);
 
 #endif

@@ -104,7 +104,7 @@ void test_slots_of_a_fresh_pool_are_unused(void **state)
 	for (i = 0; i < im.g.nr_slots; i++)
 		assert_true(slots[i].read && !slots[i].used);
 	free(slots);
-	slots_watch(&ctl, &im.p, &who);
+	assert_true(slots_watch(&ctl, &im.p, &who));
 	assert_null(who);
 	tear_down(&im);
 }
@@ -123,10 +123,10 @@ void test_slots_that_stand_still_use_nothing(void **state)
 	assert_true(slots[3].used && !slot_is_up(&slots[3]));
 	assert_string_equal(slots[3].info.node, "node-7");
 	free(slots);
-	slots_watch(&ctl, &im.p, &who);
+	assert_true(slots_watch(&ctl, &im.p, &who));
 	assert_null(who);
 	write_slot(&im, KVC_SLOT_ACTIVE, 9);
-	slots_watch(&ctl, &im.p, &who);
+	assert_true(slots_watch(&ctl, &im.p, &who));
 	assert_null(who);
 	tear_down(&im);
 }
@@ -148,7 +148,7 @@ void test_slots_that_move_name_their_host(void **state)
 	set_up(&im);
 	write_slot(&im, KVC_SLOT_ACTIVE, 9);
 	assert_int_equal(pthread_create(&host, NULL, beat, &im), 0);
-	slots_watch(&ctl, &im.p, &who);
+	assert_true(slots_watch(&ctl, &im.p, &who));
 	pthread_join(host, NULL);
 	assert_non_null(who);
 	assert_string_equal(who, "host node-7 [nqn.2014-08.org.example:seven] (slot 3)");

@@ -111,100 +111,76 @@ static void answer_attach(void *argument, void *context)
 static const char *const two_paths[] = { "/dev/nvme0n1", "/dev/nvme1n1" };
 static const uint64_t two_hashes[] = { 7, 1ULL << 63 };
 
+/* What these tests attach; the rest is left to the library. */
+static const struct kvc_attach_options two_members = {
+	.paths = two_paths,
+	.nr_members = 2,
+	.flags = KVCACHE_ATTACH_DEGRADED,
+	.pool = 5,
+};
+
+/* Attach with these options: the result; the kernel must see @want. */
+static int try_attach(const struct kvc_attach_options *options,
+		      struct attach *want, int result, char *reason,
+		      size_t reason_len)
+{
+	struct kvc *kvc = mock_handle(0);
+	const struct mock_call call = {
+		.command = KVCACHE_IOC_ATTACH,
+		.answer = answer_attach,
+		.context = want,
+		.result = result,
+	};
+	int number;
+
+	want->paths = two_paths;
+	want->count = 2;
+	want->pool = 5;
+	mock_expect(&call);
+	number = kvc_attach(kvc, options, reason, reason_len);
+	mock_done();
+	kvc_close(kvc);
+	return number;
+}
+
 void test_attach_passes_members_and_identity(void **state)
 {
 	static const uint8_t boot_id[16] = "0123456789abcde";
-	struct kvc *kvc = mock_handle(0);
-	const struct kvc_attach_options options = {
-		.paths = two_paths,
-		.wwid_hashes = two_hashes,
-		.nr_members = 2,
-		.flags = KVCACHE_ATTACH_DEGRADED,
-		.pool = 5,
+	struct kvc_attach_options options = two_members;
+	struct attach want = {
+		.hashes = two_hashes,
 		.nqn = "nqn.2014-08.org.example:host",
 		.node = "node-1",
 		.boot_id = boot_id,
 	};
-	struct attach want = {
-		.paths = two_paths,
-		.hashes = two_hashes,
-		.count = 2,
-		.nqn = options.nqn,
-		.node = options.node,
-		.boot_id = boot_id,
-		.pool = 5,
-	};
-	const struct mock_call call = {
-		.command = KVCACHE_IOC_ATTACH,
-		.answer = answer_attach,
-		.context = &want,
-	};
 
 	(void)state;
-	mock_expect(&call);
-	assert_int_equal(kvc_attach(kvc, &options, NULL, 0), 5);
-	mock_done();
-	kvc_close(kvc);
+	options.wwid_hashes = two_hashes;
+	options.nqn = want.nqn;
+	options.node = want.node;
+	options.boot_id = boot_id;
+	assert_int_equal(try_attach(&options, &want, 0, NULL, 0), 5);
 }
 
 void test_attach_finds_out_who_this_host_is(void **state)
 {
-	struct kvc *kvc = mock_handle(0);
 	char node[KVCACHE_NAME_MAX] = "";
-	const struct kvc_attach_options options = {
-		.paths = two_paths,
-		.nr_members = 2,
-		.flags = KVCACHE_ATTACH_DEGRADED,
-		.pool = 5,
-	};
-	struct attach want = {
-		.paths = two_paths,
-		.count = 2,
-		.node = node,
-		.pool = 5,
-	};
-	const struct mock_call call = {
-		.command = KVCACHE_IOC_ATTACH,
-		.answer = answer_attach,
-		.context = &want,
-	};
+	struct attach want = { .node = node };
 
 	(void)state;
 	gethostname(node, sizeof(node) - 1);
-	mock_expect(&call);
-	assert_int_equal(kvc_attach(kvc, &options, NULL, 0), 5);
-	mock_done();
-	kvc_close(kvc);
+	assert_int_equal(try_attach(&two_members, &want, 0, NULL, 0), 5);
 }
 
 void test_attach_passes_the_kernels_reason_on(void **state)
 {
-	struct kvc *kvc = mock_handle(0);
-	const struct kvc_attach_options options = {
-		.paths = two_paths,
-		.nr_members = 2,
-		.flags = KVCACHE_ATTACH_DEGRADED,
-		.pool = 5,
-	};
-	struct attach want = {
-		.paths = two_paths,
-		.count = 2,
-		.reason = "host node-2 holds the pool",
-	};
-	const struct mock_call call = {
-		.command = KVCACHE_IOC_ATTACH,
-		.answer = answer_attach,
-		.context = &want,
-		.result = EBUSY,
-	};
+	struct attach want = { .reason = "host node-2 holds the pool" };
 	char reason[16] = "left over";
 
 	(void)state;
-	mock_expect(&call);
-	assert_int_equal(kvc_attach(kvc, &options, reason, sizeof(reason)), -EBUSY);
+	assert_int_equal(try_attach(&two_members, &want, EBUSY, reason,
+				    sizeof(reason)), -EBUSY);
 	assert_string_equal(reason, "host node-2 hol");
-	mock_done();
-	kvc_close(kvc);
 }
 
 void test_attach_checks_what_does_not_fit(void **state)
