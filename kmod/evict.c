@@ -340,6 +340,7 @@ static int kvc_evict_move(const struct kvc_put *put, void *arg)
 		return 0;	/* no place to keep it: it is dropped */
 	if (err)
 		return err;
+	m->r.entry->data_crc = put->data_crc;
 	err = kvc_move_copy(v, m);
 	if (err) {
 		kvc_ag_release(&m->r);
