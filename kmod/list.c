@@ -147,6 +147,7 @@ static int kvc_list_sealed(struct kvc_lister *l, u64 *order, u32 offset)
 
 	while ((l->seg = kvc_list_next_sealed(l->ag, *order, &s))) {
 		l->from = s.order == *order ? offset : 0;
+		offset = 0;	/* the next segment is listed from its start */
 		err = kvc_summary_read(l->join, &s, &buf);
 		if (!err) {
 			err = kvc_summary_for_each(l->join, &s, buf,
