@@ -130,6 +130,7 @@ enum kvc_stream {
  * @next_order: next seal's place in reclaim order
  * @nr_free: segments that are FREE and drained
  * @budget: for rewrites
+ * @pinned_blocks: 4 KiB blocks of its pinned objects
  * @work: worker
  * @wait: for @moving
  * @free_low: reclaim starts below it
@@ -152,6 +153,7 @@ struct kvc_ag {
 	u64 next_order;
 	u32 nr_free;
 	struct kvc_budget budget;
+	atomic64_t pinned_blocks;
 	struct delayed_work work;
 	wait_queue_head_t wait;
 	u32 free_low;
@@ -332,8 +334,14 @@ int kvc_summary_for_each(struct kvc_join *join, const struct kvc_seg *s,
 
 void kvc_ag_work(struct work_struct *work);
 
-/* Reclaim one segment. Return: 0, -EAGAIN (nothing to reclaim), errors. */
-int kvc_ag_evict(struct kvc_ag *ag);
+/**
+ * kvc_ag_evict() - reclaim one segment
+ * @ag: AG
+ * @tight: not the oldest, but the one with most dead objects
+ *
+ * Return: 0, -EAGAIN (nothing to reclaim), errors.
+ */
+int kvc_ag_evict(struct kvc_ag *ag, bool tight);
 
 /* Make a clean segment ready and hand it out; for the worker only. */
 int kvc_ag_open_segment(struct kvc_ag *ag, u32 keep_free,

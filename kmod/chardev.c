@@ -260,6 +260,28 @@ static int kvc_info_members(struct kvc_pool *pool, struct kvcache_info *i,
 	return err;
 }
 
+/* Also of a pool that is joining anew, which may take long: no waiting for it. */
+static int kvc_info_fill(struct kvc_pool *pool, struct kvcache_info *i, u32 room)
+{
+	int err;
+
+	down_read(&pool->members_lock);
+	err = kvc_pool_enter(pool);
+	if (pool->gone || err == -ENODEV) {
+		up_read(&pool->members_lock);
+		return -ENODEV;
+	}
+	kvc_info_pool(pool, i);
+	kvc_info_stats(pool->stats, i);
+	if (!err) {
+		kvc_info_join(pool->join, i);
+		kvc_pool_leave(pool);
+	}
+	err = kvc_info_members(pool, i, room);
+	up_read(&pool->members_lock);
+	return err;
+}
+
 static long kvc_ioctl_info(void __user *arg)
 {
 	struct kvcache_info in, *i = NULL;
@@ -279,18 +301,7 @@ static long kvc_ioctl_info(void __user *arg)
 	if (err)
 		goto out;
 	i->members = in.members;
-	/* While the pool is joining anew its members must not go away either. */
-	mutex_lock(&pool->life);
-	if (pool->state == KVC_POOL_CLOSING) {
-		err = -ENODEV;
-	} else {
-		kvc_info_pool(pool, i);
-		kvc_info_stats(pool->stats, i);
-		if (pool->join)
-			kvc_info_join(pool->join, i);
-		err = kvc_info_members(pool, i, in.nr_members);
-	}
-	mutex_unlock(&pool->life);
+	err = kvc_info_fill(pool, i, in.nr_members);
 	if (!err)
 		err = kvc_struct_out(arg, i, sizeof(*i), in.size);
 out:

@@ -59,7 +59,11 @@ struct kvc_victim {
 	u32 nr_moves;
 };
 
-static struct kvc_segment *kvc_evict_choose(struct kvc_ag *ag)
+/*
+ * The one sealed longest ago; or, when dead objects would make a checkpoint too
+ * large, the one with most of these. One without live objects goes first.
+ */
+static struct kvc_segment *kvc_evict_choose(struct kvc_ag *ag, bool tight)
 {
 	struct kvc_segment *best = NULL;
 	u32 i;
@@ -73,7 +77,9 @@ static struct kvc_segment *kvc_evict_choose(struct kvc_ag *ag)
 			continue;
 		if (!atomic_read(&seg->live))
 			return seg;
-		if (!best || seg->s.order < best->s.order)
+		if (!best ||
+		    (tight ? atomic_read(&seg->dead) > atomic_read(&best->dead) :
+			     seg->s.order < best->s.order))
 			best = seg;
 	}
 	return best;
@@ -386,9 +392,9 @@ static int kvc_evict_keep(struct kvc_victim *v)
 	return kvc_moves_commit(v) ?: err;
 }
 
-int kvc_ag_evict(struct kvc_ag *ag)
+int kvc_ag_evict(struct kvc_ag *ag, bool tight)
 {
-	struct kvc_victim v = { .ag = ag, .seg = kvc_evict_choose(ag) };
+	struct kvc_victim v = { .ag = ag, .seg = kvc_evict_choose(ag, tight) };
 	int err;
 
 	if (!v.seg)

@@ -252,34 +252,6 @@ static int kvc_join_confirm(struct kvc_join *join,
 
 /* --- heartbeat --- */
 
-/* Another host writes our slot: given twice by mistake. Fence ourselves. */
-static bool kvc_join_usurped(struct kvc_join *join)
-{
-	const struct kvc_geometry *g = join->g;
-	struct kvc_place p = kvc_place_slot(g, join->writer.slot, 0, 0);
-	struct kvc_member *m = &join->set->m[p.member];
-	struct kvc_slot_info *info;
-	void *block;
-	bool usurped = false;
-
-	if (kvc_member_health(m) != KVC_HEALTH_LIVE)
-		return false;
-	block = (void *)__get_free_page(GFP_KERNEL);
-	info = kmalloc(sizeof(*info), GFP_KERNEL);
-	if (block && info && !kvc_meta_read(m, p.block, 1, block) &&
-	    kvc_block_verify(block, KVC_BLOCK_SLOT, g->uuid, &p) ==
-		    KVC_BLOCK_OK &&
-	    !kvc_slot_decode(block, g, info))
-		usurped = info->sequence > join->slot_sequence ||
-			  info->incarnation > join->writer.incarnation;
-	if (usurped)
-		pr_err("pool %s: slot %u is written by host %s: the lease is given up\n",
-		       g->name, join->writer.slot, info->node);
-	kfree(info);
-	free_page((unsigned long)block);
-	return usurped;
-}
-
 static void kvc_join_beat(struct work_struct *work)
 {
 	struct kvc_join *join = container_of(to_delayed_work(work),
@@ -289,7 +261,7 @@ static void kvc_join_beat(struct work_struct *work)
 
 	if (READ_ONCE(join->stopping) || READ_ONCE(join->set->abandoned))
 		return;
-	if (!kvc_join_lease_ok(join) || kvc_join_usurped(join)) {
+	if (!kvc_join_lease_ok(join) || kvc_slot_usurped(join)) {
 		/* protocol rule 19 */
 		WRITE_ONCE(join->lease_until, 0);
 		kvc_pool_lapse(join->pool);
@@ -464,13 +436,23 @@ static bool kvc_ag_idle(struct kvc_ag *ag)
 	return true;
 }
 
+void kvc_join_cut(struct kvc_join *join, int error)
+{
+	u32 i;
+
+	WRITE_ONCE(join->stopping, true);
+	for (i = 0; i < join->g->nr_ags; i++)
+		if (join->ags[i].journal.set)
+			kvc_journal_kill(&join->ags[i].journal, error);
+	wake_up_all(&join->space_wait);
+	wake_up_all(&join->settle_wait);
+}
+
 static void kvc_join_kill(struct kvc_join *join, int error)
 {
 	u32 i;
 
-	for (i = 0; i < join->g->nr_ags; i++)
-		if (join->ags[i].journal.set)
-			kvc_journal_kill(&join->ags[i].journal, error);
+	kvc_join_cut(join, error);
 	for (i = 0; i < join->g->nr_ags; i++) {
 		cancel_delayed_work_sync(&join->ags[i].work);
 		while (join->ags[i].journal.set && !kvc_ag_idle(&join->ags[i]))

@@ -557,8 +557,6 @@ void kvc_put_start(struct kvc_op *op)
 	if (!kvc_join_lease_ok(join))
 		return;
 	op->status = kvc_put_look(op);
-	if (!op->status && op->pin)
-		op->status = kvc_pin_check(join, op->bytes);
 	if (op->status)
 		goto out;
 

@@ -11,34 +11,34 @@ static unsigned long kvc_pin_index(const struct kvc_entry *e)
 	return (unsigned long)e / 8;
 }
 
-int kvc_pin_check(struct kvc_join *join, u32 bytes)
+/*
+ * By AG, since each reclaims for itself: one that held nothing but pinned objects
+ * could rewrite them for ever and free nothing.
+ */
+static bool kvc_pin_fits(struct kvc_ag *ag, u32 bytes)
 {
-	u64 blocks = (u64)join->g->nr_segments * kvc_segment_blocks(join->g);
+	u64 blocks = (u64)ag->nr * kvc_segment_blocks(ag->join->g);
 
-	return atomic64_read(&join->pinned_blocks) +
-			       kvc_bytes_to_blocks(bytes) > blocks / 2 ?
-		       -EDQUOT : 0;
+	return atomic64_read(&ag->pinned_blocks) + kvc_bytes_to_blocks(bytes) <=
+	       blocks / 2;
 }
 
 static int kvc_pin_locked(struct kvc_join *join, struct kvc_entry *e, u64 until)
 {
+	struct kvc_ag *ag = kvc_entry_segment(e)->ag;
 	u32 where = atomic_read(&e->where);
 	int err;
 
 	if (where & (KVC_ENTRY_DEAD | KVC_ENTRY_DYING))
 		return -EAGAIN;
-	if (!(where & KVC_ENTRY_PINNED)) {
-		err = kvc_pin_check(join, e->bytes);
-		if (err)
-			return err;
-	}
+	if (!(where & KVC_ENTRY_PINNED) && !kvc_pin_fits(ag, e->bytes))
+		return -EDQUOT;
 	err = xa_err(xa_store(&join->pins, kvc_pin_index(e),
 			      xa_mk_value(until & LONG_MAX), GFP_NOFS));
 	if (err)
 		return err;
 	if (!(atomic_fetch_or(KVC_ENTRY_PINNED, &e->where) & KVC_ENTRY_PINNED))
-		atomic64_add(kvc_bytes_to_blocks(e->bytes),
-			     &join->pinned_blocks);
+		atomic64_add(kvc_bytes_to_blocks(e->bytes), &ag->pinned_blocks);
 	return 0;
 }
 
@@ -59,7 +59,8 @@ void kvc_pin_clear(struct kvc_join *join, struct kvc_entry *e)
 	      KVC_ENTRY_PINNED))
 		return;
 	xa_erase(&join->pins, kvc_pin_index(e));
-	atomic64_sub(kvc_bytes_to_blocks(e->bytes), &join->pinned_blocks);
+	atomic64_sub(kvc_bytes_to_blocks(e->bytes),
+		     &kvc_entry_segment(e)->ag->pinned_blocks);
 }
 
 bool kvc_pin_holds(struct kvc_join *join, struct kvc_entry *e, u64 now)

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Pins: objects that eviction keeps until a time, up to half of the pool. */
+/* Pins: objects that eviction keeps until a time, up to half of each AG. */
 #ifndef KVC_PIN_H
 #define KVC_PIN_H
 
 #include "pool.h"
-
-/* May so many bytes more be pinned? 0 or -EDQUOT. */
-int kvc_pin_check(struct kvc_join *join, u32 bytes);
 
 /**
  * kvc_pin_set() - pin an entry, or change its time

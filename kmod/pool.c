@@ -109,6 +109,7 @@ static void kvc_pool_rejoin(struct work_struct *work)
 			pool->g.name);
 		WRITE_ONCE(pool->state, KVC_POOL_LAPSED);
 		kvc_pool_close_ops(pool);
+		kvc_join_cut(pool->join, -ESTALE);
 		wait_for_completion(&pool->ops_gone);
 		kvc_join_destroy(pool->join, false);
 		pool->join = NULL;
@@ -145,6 +146,7 @@ static int kvc_pool_alloc(struct kvc_attach_args *args, struct kvc_pool **out)
 		return -ENOMEM;
 	kref_init(&pool->ref);
 	mutex_init(&pool->life);
+	init_rwsem(&pool->members_lock);
 	init_completion(&pool->ops_gone);
 	INIT_DELAYED_WORK(&pool->rejoin, kvc_pool_rejoin);
 	pool->id = args->id;
@@ -326,7 +328,10 @@ static void kvc_pool_shutdown(struct kvc_pool *pool, bool leave)
 	pool->join = NULL;
 	mutex_unlock(&pool->life);
 	cancel_delayed_work_sync(&pool->rejoin);
+	down_write(&pool->members_lock);
 	kvc_members_stop(&pool->set);
+	WRITE_ONCE(pool->gone, true);
+	up_write(&pool->members_lock);
 	kvc_pool_put(pool);		/* the registry's */
 }
 
@@ -359,10 +364,8 @@ int kvc_pool_abandon(struct kvc_pool *pool)
 	WRITE_ONCE(pool->set.abandoned, true);
 	WRITE_ONCE(pool->state, KVC_POOL_CLOSING);
 	mutex_lock(&pool->life);
-	if (pool->join) {
-		WRITE_ONCE(pool->join->stopping, true);
-		wake_up_all(&pool->join->space_wait);
-	}
+	if (pool->join)
+		kvc_join_cut(pool->join, -ESTALE);
 	if (!percpu_ref_is_dying(&pool->ops)) {
 		kvc_pool_close_ops(pool);
 		wait_for_completion(&pool->ops_gone);

@@ -44,7 +44,6 @@ struct kvc_identity {
  * @index: index
  * @ags: AGs, g->nr_ags of them
  * @pins: pinned entries: entry address / 8 -> seconds since 1970
- * @pinned_blocks: sum of their 4 KiB blocks
  * @wq: AG workers
  * @beat_wq: heartbeat, so that no AG's work delays it
  * @lease_until: boot time in ns at which the lease runs out
@@ -71,7 +70,6 @@ struct kvc_join {
 	struct kvc_index index;
 	struct kvc_ag *ags;
 	struct xarray pins;
-	atomic64_t pinned_blocks;
 	struct workqueue_struct *wq;
 	struct workqueue_struct *beat_wq;
 	u64 lease_until;
@@ -109,9 +107,11 @@ enum kvc_pool_state {
  * @ops_gone: completed when @ops has drained
  * @state: enum kvc_pool_state
  * @rejoin: tears a lapsed join down and begins a new one
- * @life: serialises rejoin, detach and abandon
+ * @life: serialises rejoin, detach and abandon; held over a join
+ * @members_lock: held by who looks at members without being inside @ops
  * @degraded: attached without all members
  * @stats: counters since attach
+ * @gone: its members are closed
  * @detaching: one detach or abandon at a time
  * @ref: the registry's and those of callers (kvc_pool_get())
  */
@@ -127,9 +127,11 @@ struct kvc_pool {
 	int state;
 	struct delayed_work rejoin;
 	struct mutex life;
+	struct rw_semaphore members_lock;
 	bool degraded;
 	struct kvc_stats __percpu *stats;
 	int detaching;
+	bool gone;
 	struct kref ref;
 };
 
@@ -197,6 +199,9 @@ int kvc_join_create(struct kvc_pool *pool, char *reason,
 
 /* Tear down. @leave: in good order (detach), with the slot saying so. */
 void kvc_join_destroy(struct kvc_join *join, bool leave);
+
+/* End what is in progress, so that calls come back: nothing commits any more. */
+void kvc_join_cut(struct kvc_join *join, int error);
 
 /* Does the lease hold now? Any context. */
 bool kvc_join_lease_ok(const struct kvc_join *join);

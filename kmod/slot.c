@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
@@ -26,8 +28,10 @@ int kvc_slots_init(struct kvc_join *join)
 	s->parts = kvcalloc(n, sizeof(*s->parts), GFP_KERNEL);
 	s->unknown = kcalloc(BITS_TO_LONGS(g->nr_slots), sizeof(long), GFP_KERNEL);
 	s->dead = kcalloc(BITS_TO_LONGS(g->nr_slots), sizeof(long), GFP_KERNEL);
+	s->look_buf = (void *)__get_free_page(GFP_KERNEL);
+	s->look.error = -ENODATA;
 	s->read_buf = kvmalloc(g->nr_slots * kvc_slot_bytes(g), GFP_KERNEL);
-	if (!s->parts || !s->unknown || !s->dead || !s->read_buf)
+	if (!s->parts || !s->unknown || !s->dead || !s->read_buf || !s->look_buf)
 		return -ENOMEM;
 	for (i = 0; i < n; i++) {
 		s->parts[i] = kzalloc(sizeof(**s->parts), GFP_KERNEL);
@@ -55,13 +59,15 @@ void kvc_slots_destroy(struct kvc_join *join)
 
 	if (!s)
 		return;
-	for (i = 0; i < s->nr_copies; i++) {
+	for (i = 0; i < s->nr_copies; i++)
 		wait_event(s->wait, !READ_ONCE(s->copies[i].busy));
-		/* The completion is done with us once it has let the lock go. */
-		spin_lock_irq(&s->lock);
-		spin_unlock_irq(&s->lock);
+	wait_event(s->wait, !READ_ONCE(s->looking));
+	/* A completion is done with us once it has let the lock go. */
+	spin_lock_irq(&s->lock);
+	spin_unlock_irq(&s->lock);
+	for (i = 0; i < s->nr_copies; i++)
 		kvfree(s->copies[i].buf);
-	}
+	free_page((unsigned long)s->look_buf);
 	for (i = 0; s->parts && i < join->g->nr_slots * join->g->slot_blocks; i++)
 		kfree(s->parts[i]);
 	kvfree(s->parts);
@@ -280,6 +286,68 @@ int kvc_slot_beat(struct kvc_join *join, unsigned int timeout_ms)
 	WRITE_ONCE(join->lease_until,
 		   start + (u64)join->g->lease_ms * NSEC_PER_MSEC);
 	return 0;
+}
+
+static void kvc_slot_looked(struct kvc_meta_io *io)
+{
+	struct kvc_slots *s = io->private;
+	unsigned long flags;
+
+	spin_lock_irqsave(&s->lock, flags);
+	WRITE_ONCE(s->looking, false);
+	wake_up_all(&s->wait);
+	spin_unlock_irqrestore(&s->lock, flags);
+}
+
+/* What the last look brought: is it of another writer than us? */
+static bool kvc_slot_foreign(struct kvc_join *join)
+{
+	const struct kvc_geometry *g = join->g;
+	struct kvc_slots *s = join->slots;
+	struct kvc_place p = kvc_place_slot(g, join->writer.slot, s->look_copy,
+					    0);
+	struct kvc_slot_info *info;
+	bool foreign = false;
+
+	if (s->look.error ||
+	    kvc_block_verify(s->look_buf, KVC_BLOCK_SLOT, g->uuid, &p) !=
+		    KVC_BLOCK_OK)
+		return false;
+	info = kmalloc(sizeof(*info), GFP_NOIO);
+	if (info && !kvc_slot_decode(s->look_buf, g, info))
+		foreign = info->sequence > join->slot_sequence ||
+			  info->incarnation > join->writer.incarnation;
+	if (foreign)
+		pr_err("pool %s: slot %u is written by host %s: the lease is given up\n",
+		       g->name, join->writer.slot, info->node);
+	kfree(info);
+	return foreign;
+}
+
+bool kvc_slot_usurped(struct kvc_join *join)
+{
+	struct kvc_slots *s = join->slots;
+	struct kvc_place p;
+
+	if (READ_ONCE(s->looking))
+		return false;
+	if (kvc_slot_foreign(join))
+		return true;
+	s->look_copy = (s->look_copy + 1) % s->nr_copies;
+	p = kvc_place_slot(join->g, join->writer.slot, s->look_copy, 0);
+	s->look.error = -ENODATA;
+	if (kvc_member_health(&join->set->m[p.member]) != KVC_HEALTH_LIVE)
+		return false;
+	s->look.m = &join->set->m[p.member];
+	s->look.op = REQ_OP_READ;
+	s->look.block = p.block;
+	s->look.nr = 1;
+	s->look.buf = s->look_buf;
+	s->look.done = kvc_slot_looked;
+	s->look.private = s;
+	s->looking = true;
+	kvc_meta_submit(&s->look);
+	return false;
 }
 
 static void kvc_slot_bury(struct kvc_join *join, u32 slot)

@@ -32,6 +32,10 @@ struct kvc_slot_copy {
  * @beat: number of the present beat
  * @wait: for copies
  * @lock: guards copies' busy, error and landed against completions
+ * @look: read of part 0 of our own slot, from each copy in turn
+ * @looking: it is in flight
+ * @look_copy: copy that it reads
+ * @look_buf: where to
  * @buried: dead slots have been marked as left (after Q)
  */
 struct kvc_slots {
@@ -45,8 +49,20 @@ struct kvc_slots {
 	u64 beat;
 	wait_queue_head_t wait;
 	spinlock_t lock;
+	struct kvc_meta_io look;
+	bool looking;
+	u32 look_copy;
+	void *look_buf;
 	bool buried;
 };
+
+/**
+ * kvc_slot_usurped() - does another host write our slot (given out twice)?
+ *
+ * Looks at what the read that the last call began has brought, and begins the
+ * next: so the heartbeat never waits for a member that is away.
+ */
+bool kvc_slot_usurped(struct kvc_join *join);
 
 int kvc_slots_init(struct kvc_join *join);
 void kvc_slots_destroy(struct kvc_join *join);

@@ -210,19 +210,27 @@ static bool kvc_segment_sealable(const struct kvc_segment *seg)
 	return seg->role == KVC_ROLE_FULL;
 }
 
+/* Would a checkpoint take more than half of what it may? */
+static bool kvc_ag_tight(struct kvc_ag *ag)
+{
+	bool tight;
+
+	mutex_lock(&ag->lock);
+	tight = kvc_ag_checkpoint_bytes(ag) > ag->checkpoint_limit / 2;
+	mutex_unlock(&ag->lock);
+	return tight;
+}
+
 /*
  * Seal what is full. A segment without objects is retired instead. One whose
  * members are away waits, unless a checkpoint would grow too large.
  */
 static int kvc_ag_seal(struct kvc_ag *ag)
 {
-	bool tight;
+	bool tight = kvc_ag_tight(ag);
 	int err, did = 0;
 	u32 i;
 
-	mutex_lock(&ag->lock);
-	tight = kvc_ag_checkpoint_bytes(ag) > ag->checkpoint_limit / 2;
-	mutex_unlock(&ag->lock);
 	for (i = 0; i < ag->nr; i++) {
 		struct kvc_segment *seg = &ag->segments[i];
 		bool stuck = seg->s.state == KVC_SEG_OPEN && tight &&
@@ -258,12 +266,13 @@ static u32 kvc_ag_clean(struct kvc_ag *ag)
 
 static int kvc_ag_reclaim(struct kvc_ag *ag)
 {
+	bool tight = kvc_ag_tight(ag);
 	int err;
 
-	if (kvc_ag_clean(ag) >= ag->free_low)
+	if (kvc_ag_clean(ag) >= ag->free_low && !tight)
 		return 0;
 	do {
-		err = kvc_ag_evict(ag);
+		err = kvc_ag_evict(ag, tight);
 		kvc_ag_drain(ag);
 		if (!err && kvc_checkpoint_due(ag))
 			return 1;
