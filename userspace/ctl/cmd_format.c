@@ -252,7 +252,7 @@ static int find_signatures(struct format *f, const struct ctl_dev *dev)
 	return error;
 }
 
-/* Our own labels, also damaged ones: how many. */
+/* Our own labels, also damaged ones: how many; -errno. */
 static int find_labels(struct format *f, const struct pool_dev *d)
 {
 	int i, count = 0;
@@ -261,6 +261,13 @@ static int find_labels(struct format *f, const struct pool_dev *d)
 		const struct pool_label *l = &d->label[i];
 		const char *where = i ? "end" : "start";
 
+		/* -ERANGE: the device has shrunk since, and the label is gone. */
+		if (l->error && l->error != -ERANGE) {
+			ctl_err(f->ctl, d->dev.path, "Look into the kernel's log.",
+				"can't read its %s: %s", where,
+				strerror(-l->error));
+			return l->error;
+		}
 		if (l->verdict == KVC_BLOCK_NEVER)
 			continue;
 		count++;
@@ -372,18 +379,20 @@ static int check_all_unused(struct format *f, const struct pool_probe *p)
 static int check_contents(struct format *f, char **paths)
 {
 	struct pool_probe p;
-	int found = 0, count, status = CTL_OK;
+	int found = 0, status = CTL_OK;
 	u32 i;
 
 	if (pool_probe(f->ctl, &p, paths, (int)f->nr, CTL_DEV_READ))
 		status = CTL_FAIL;
 	for (i = 0; i < f->nr && !status; i++) {
-		count = find_signatures(f, &f->devs[i]);
-		if (count < 0) {
+		int foreign = find_signatures(f, &f->devs[i]);
+		int own = foreign < 0 ? foreign : find_labels(f, &p.devs[i]);
+
+		if (own < 0) {
 			status = CTL_FAIL;
 			break;
 		}
-		found += count + find_labels(f, &p.devs[i]);
+		found += foreign + own;
 		/* On a device that has grown, not its last block. */
 		if (p.devs[i].newest)
 			f->old_end[i] = p.devs[i].newest->g.members[
