@@ -193,12 +193,14 @@ static bool kvc_ag_next_open(struct kvc_ag *ag, enum kvc_stream stream)
 	return true;
 }
 
-/* Records of unsealed segments must leave room in a checkpoint. */
+/*
+ * Records of unsealed segments must leave room in a checkpoint: at a third of it
+ * a segment counts as full, so that the next can grow while it is being sealed.
+ */
 static bool kvc_ag_log_full(struct kvc_ag *ag, struct kvc_segment *seg)
 {
-	u64 table = (u64)ag->nr * KVC_SEGMENT_LENGTH;
-
-	return seg->log.bytes > (ag->checkpoint_limit - table) / 6;
+	return seg->log.bytes > ag->checkpoint_limit / 3 ||
+	       (u64)atomic64_read(&ag->log_bytes) > ag->checkpoint_limit / 4 * 3;
 }
 
 static int kvc_ag_reserve_locked(struct kvc_ag *ag, enum kvc_stream stream,
@@ -263,6 +265,12 @@ int kvc_ag_reserve(struct kvc_ag *ag, enum kvc_stream stream,
 	return err;
 }
 
+void kvc_segment_drop_log(struct kvc_segment *seg)
+{
+	atomic64_sub(seg->log.bytes, &seg->ag->log_bytes);
+	kvc_log_free(&seg->log);
+}
+
 static void kvc_segment_put_writer(struct kvc_segment *seg)
 {
 	struct kvc_ag *ag = seg->ag;
@@ -296,6 +304,8 @@ int kvc_ag_append_put(struct kvc_ag *ag, const struct kvc_put *put,
 	if (err)
 		kvc_log_unappend(&r->segment->log,
 				 kvc_put_length(put->key_len));
+	else
+		atomic64_add(kvc_put_length(put->key_len), &ag->log_bytes);
 	return err;
 }
 
@@ -354,7 +364,7 @@ void kvc_segment_forget(struct kvc_segment *seg)
 		}
 		cond_resched();
 	}
-	kvc_log_free(&seg->log);
+	kvc_segment_drop_log(seg);
 }
 
 void kvc_segment_empty(struct kvc_segment *seg)

@@ -136,6 +136,7 @@ enum kvc_stream {
  * @free_low: reclaim starts below it
  * @free_high: and goes on up to it
  * @objects_found: by the takeover
+ * @log_bytes: of the records of all unsealed segments
  * @checkpoint_limit: bytes of records that a checkpoint may have
  */
 struct kvc_ag {
@@ -159,6 +160,7 @@ struct kvc_ag {
 	u32 free_low;
 	u32 free_high;
 	u64 objects_found;
+	atomic64_t log_bytes;
 	u64 checkpoint_limit;
 };
 
@@ -274,6 +276,9 @@ void kvc_segment_forget(struct kvc_segment *seg);
 
 /* Free the entries of a forgotten segment: no reader is left either. */
 void kvc_segment_empty(struct kvc_segment *seg);
+
+/* A sealed or retired segment's records are not needed any more. */
+void kvc_segment_drop_log(struct kvc_segment *seg);
 
 void kvc_log_free(struct kvc_log *log);
 int kvc_log_append(struct kvc_log *log, struct kvc_entry *entry,

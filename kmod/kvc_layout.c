@@ -17,7 +17,7 @@
 	 sizeof(struct kvc_rec_segment))
 
 /* Ring blocks that a plan gives an AG by default, whatever its size. */
-#define KVC_DEFAULT_MAX_RING	4096	/* 16 MiB */
+#define KVC_DEFAULT_MAX_RING	8192	/* 32 MiB */
 
 #define KVC_MAX_LEASE_MS	600000U
 #define KVC_MAX_Q_MS		86400000U	/* a day */
@@ -46,11 +46,27 @@ static u32 journal_blocks(u32 ring_blocks)
 	return KVC_NR_AREAS * (KVC_AREA_HEADERS + ring_blocks);
 }
 
-/* The least ring for an AG: two checkpoints' segment tables and some room. */
+/*
+ * The least ring for an AG. A checkpoint may take a quarter of it, and the table
+ * of segments shall leave more than half of that to objects.
+ */
 static u32 least_ring(u32 segments_per_ag)
 {
 	return max_t(u32, KVC_MIN_RING_BLOCKS,
-		     2 * ceil_div(segments_per_ag, KVC_SEGMENTS_PER_BLOCK) + 16);
+		     10 * ceil_div(segments_per_ag, KVC_SEGMENTS_PER_BLOCK) + 22);
+}
+
+/*
+ * What lets a segment be filled with objects of 16 KiB: the records of an open
+ * one are part of each checkpoint until it is sealed.
+ */
+static u32 default_ring(u32 segment_shift, u64 blocks_per_ag, u32 least)
+{
+	u64 ring = 1U << (segment_shift - KVC_BLOCK_SHIFT - 3);
+
+	ring = max_t(u64, ring, blocks_per_ag >> 8);
+	ring = min_t(u64, ring, KVC_DEFAULT_MAX_RING);
+	return max_t(u32, ring, least);
 }
 
 /* Lane slots that a span takes on the fullest of its members. */
@@ -154,7 +170,7 @@ static int check_span(const struct kvc_geometry *g, const struct kvc_span *s,
 	if (s->nr_segments > U32_MAX / s->width)
 		return refuse(why, "a span has too many lanes");
 	if (g->ring_blocks < least_ring(s->nr_segments / s->nr_ags))
-		return refuse(why, "the journal ring can't hold two checkpoints");
+		return refuse(why, "the journal ring is too small for the AGs' segments");
 	if (span_journals(s) > g->nr_journals ||
 	    s->first_journal > g->nr_journals - span_journals(s))
 		return refuse(why, "a span has more journals than its members have places");
@@ -301,9 +317,7 @@ static int plan_span(const struct kvc_format_options *o,
 		return refuse(why, "the AGs have too many segments for a journal ring");
 	g->ring_blocks = o->ring_blocks;
 	if (!g->ring_blocks)
-		g->ring_blocks = max_t(u32, least,
-				       min_t(u64, per_ag >> 8,
-					     KVC_DEFAULT_MAX_RING));
+		g->ring_blocks = default_ring(shift, per_ag, least);
 	g->segment_shift = shift;
 	g->nr_ags = nr_ags;
 	g->slot_blocks = ceil_div(nr_ags, KVC_AGS_PER_SLOT_BLOCK);

@@ -93,8 +93,8 @@ struct kvc_place {
  * @width: default 1 for fewer than 4 members, else the largest power of two
  *	<= nr_members / 2, at most 4: losing a member leaves whole segments
  * @nr_ags: default 4 per member, less if segments are few
- * @ring_blocks: default: a 1/256 of an AG's data, 128 KiB .. 16 MiB; more if
- *	two checkpoints' SEGMENT records and 16 blocks don't fit
+ * @ring_blocks: default: 1/256 of an AG's data or 1/8 of a segment, whichever
+ *	is more, 128 KiB .. 32 MiB; more if the AGs have very many segments
  * @nr_members: how many @members are filled in (uuid, blocks, wwid_hash)
  * @members: members
  */

@@ -221,6 +221,7 @@ static int kvc_load_entry(struct kvc_loader *l, struct kvc_segment *seg,
 		err = kvc_log_append(&seg->log, e, put);
 		if (err)
 			return err;
+		atomic64_add(kvc_put_length(put->key_len), &l->ag->log_bytes);
 	}
 	if (put->pin > (u64)ktime_get_real_seconds())
 		kvc_pin_set(l->ag->join, e, put->pin);	/* if it may */
@@ -290,8 +291,11 @@ static void kvc_load_transition(struct kvc_loader *l, u32 type,
 		l->rotten++;
 		return;
 	}
+	/* Its summary of an earlier life does not matter any more. */
+	if (type == KVC_REC_OPEN)
+		seg->role = KVC_ROLE_NONE;
 	if (type == KVC_REC_SEAL) {
-		kvc_log_free(&seg->log);
+		kvc_segment_drop_log(seg);
 		l->ag->next_order = max(l->ag->next_order, rec->order + 1);
 	}
 	if (type == KVC_REC_RETIRE) {

@@ -110,7 +110,7 @@ static int kvc_seal_record(struct kvc_segment *seg, u32 nr, u32 crc, u32 n)
 	err = kvc_ag_transition(seg, KVC_REC_SEAL, &rec, KVC_ROLE_NONE,
 				&appended);
 	if (appended)
-		kvc_log_free(&seg->log);
+		kvc_segment_drop_log(seg);
 	return err;
 }
 

@@ -42,7 +42,7 @@ static void plan_defaults(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, s->width, 4);
 	KUNIT_EXPECT_EQ(test, geometry.nr_ags, 256);
 	KUNIT_EXPECT_EQ(test, geometry.slot_blocks, 2);
-	KUNIT_EXPECT_EQ(test, geometry.ring_blocks, 4096);
+	KUNIT_EXPECT_EQ(test, geometry.ring_blocks, 8192);
 	KUNIT_EXPECT_GT(test, geometry.nr_segments, 7000000);
 }
 
@@ -89,7 +89,7 @@ static void plan_refuses(struct kunit *test)
 	REFUSED(ENOSPC, options.members[1].blocks = 300);
 	REFUSED(ENOSPC, options.segment_shift = 28);
 	REFUSED(ENOSPC, options.nr_ags = 1024);
-	/* Ring too small for the AG's segments: 240 of them need 22 and more. */
+	/* Ring too small for the AG's segments: 240 of them need 52. */
 	kvc_fixture_options(&options, 1, 16384 * 64);
 	options.segment_shift = 20;
 	options.nr_ags = 1;
@@ -211,6 +211,13 @@ static void limits_are_inclusive(struct kunit *test)
 		 options.nr_ags = 64; options.segment_shift = 30;
 		 options.ring_blocks = 65536);
 #undef ACCEPTED
+	/* Regions that follow each other without a gap. */
+	kvc_fixture_two_spans(&geometry);
+	geometry.data_start = 4 + 4 * 4 * 34;
+	geometry.members[4].blocks = geometry.data_start + 124 * 64 + 1;
+	KUNIT_EXPECT_EQ(test, 0, kvc_geometry_check(&geometry, NULL));
+	geometry.members[4].blocks--;
+	KUNIT_EXPECT_EQ(test, -EINVAL, kvc_geometry_check(&geometry, NULL));
 }
 
 /* Claim a block, which nobody may have claimed before. */
@@ -271,6 +278,52 @@ static void claim_all(struct kunit *test)
 	}
 }
 
+/* Spans may use the same places on other members, and other ones on the same. */
+static void spans_collide_where_they_meet(struct kunit *test)
+{
+	struct kvc_span *a = &geometry.spans[0], *b = &geometry.spans[1];
+
+#define CHECKED(expected)						\
+	KUNIT_EXPECT_EQ(test, expected, kvc_geometry_check(&geometry, NULL))
+	/* Member 0 alone, and members 1 to 4, from the same places on. */
+	kvc_fixture_two_spans(&geometry);
+	a->nr_members = 1;
+	b->first_lane = 0;
+	b->first_journal = 0;
+	CHECKED(0);
+	claim_all(test);
+	a->nr_members = 2;
+	CHECKED(-EINVAL);
+	/* Members 2 to 4, and members 0 and 1. */
+	kvc_fixture_two_spans(&geometry);
+	a->first_member = 2;
+	b->first_member = 0;
+	b->nr_members = 2;
+	b->width = 1;
+	b->nr_segments = 30;
+	b->first_lane = 0;
+	b->first_journal = 0;
+	geometry.nr_segments = 78;
+	CHECKED(0);
+	a->first_member = 1;
+	CHECKED(-EINVAL);
+	/* The second one's lanes before the first one's. */
+	kvc_fixture_two_spans(&geometry);
+	a->first_lane = 15;
+	b->first_lane = 0;
+	CHECKED(0);
+	a->first_lane = 14;
+	CHECKED(-EINVAL);
+	/* Likewise its journals. */
+	kvc_fixture_two_spans(&geometry);
+	a->first_journal = 2;
+	b->first_journal = 0;
+	CHECKED(0);
+	a->first_journal = 1;
+	CHECKED(-EINVAL);
+#undef CHECKED
+}
+
 static void places_are_disjoint(struct kunit *test)
 {
 	plan(test, 1, 16384);
@@ -329,6 +382,7 @@ static struct kunit_case kvc_layout_cases[] = {
 	KUNIT_CASE(plan_refuses),
 	KUNIT_CASE(check_refuses),
 	KUNIT_CASE(limits_are_inclusive),
+	KUNIT_CASE(spans_collide_where_they_meet),
 	KUNIT_CASE(places_are_disjoint),
 	KUNIT_CASE(ags_share_out_segments),
 	KUNIT_CASE(striping_example),

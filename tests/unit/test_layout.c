@@ -244,7 +244,7 @@ static void check_planned(u64 blocks)
 	assert_int_equal(0, kvc_geometry_check(&g, &why));
 	assert_int_equal(0, g.nr_segments % g.nr_ags);
 	assert_true(per_ag >= 4);
-	assert_true(g.ring_blocks >= 2 * ((per_ag + 81) / 82) + 16);
+	assert_true(g.ring_blocks >= 10 * ((per_ag + 81) / 82) + 22);
 	check_corners();
 
 	kvc_label_encode(&block, &g, g.nr_members - 1);
@@ -324,6 +324,41 @@ static void unequal_members(void **state)
 	walk_pool(5);
 }
 
+/* What only a geometry of the right size shows. */
+static void narrow_refusals(void **state)
+{
+	const char *why;
+	u32 i;
+
+	(void)state;
+	/* Lanes of half a unit. */
+	kvc_fixture_options(&o, 8, 16384);
+	o.width = 8;
+	o.segment_shift = 21;
+	plan("narrow");
+	g.segment_shift = 20;
+	assert_fails(EINVAL, kvc_geometry_check(&g, &why));
+	assert_non_null(strstr(why, "256 KiB"));
+
+	/* 2^32 lanes are none, by arithmetic on 32 bits. */
+	kvc_fixture_options(&o, 8, 1ULL << 33);
+	o.width = 8;
+	o.nr_ags = 1024;
+	o.ring_blocks = KVC_MAX_RING_BLOCKS;
+	plan("narrow");
+	g.segment_shift = 21;
+	for (i = 0; i < 8; i++)
+		g.members[i].blocks = 1ULL << 47;
+	g.nr_lanes = U32_MAX;
+	g.nr_segments = (1U << 29) - 1024;
+	g.spans[0].nr_segments = g.nr_segments;
+	assert_int_equal(0, kvc_geometry_check(&g, &why));
+	g.nr_segments = 1U << 29;
+	g.spans[0].nr_segments = g.nr_segments;
+	assert_fails(EINVAL, kvc_geometry_check(&g, &why));
+	assert_non_null(strstr(why, "too many lanes"));
+}
+
 static void set(void *field, size_t size, u64 value)
 {
 	memcpy(field, &value, size);
@@ -384,6 +419,7 @@ int main(void)
 		cmocka_unit_test(two_spans),
 		cmocka_unit_test(plan_sweep),
 		cmocka_unit_test(unequal_members),
+		cmocka_unit_test(narrow_refusals),
 		cmocka_unit_test(hostile_geometries),
 	};
 
