@@ -718,6 +718,22 @@ static void attach_revives(struct scene *s)
 	img_attach(&s->img, 0, IMG_ATTACHED);
 }
 
+/*
+ * Deleted, then a checkpoint that need not say so, then a summary that lists it:
+ * a new owner has to find out by itself.
+ */
+static void attach_revives_listed(struct scene *s)
+{
+	u32 i = s->a->nr_objects - 1;
+
+	img_delete(&s->img, s->a, object(s, i));
+	img_checkpoint(&s->img, s->a, true);
+	img_seal(&s->img, s->a, s->open);
+	img_flush(&s->img, s->a);
+	object(s, i)->forgotten = true;
+	img_attach(&s->img, 0, IMG_ATTACHED);
+}
+
 static void attach_retires(struct scene *s)
 {
 	s->sealed->rec = (struct kvc_segment_rec){
@@ -1350,6 +1366,8 @@ static const struct damage cases[] = {
 	{ "attach that forgets", attach_forgets,
 	  "epoch-object-lost(warning)" },
 	{ "attach that revives", attach_revives, "epoch-object-back(error)" },
+	{ "attach that revives what a summary lists", attach_revives_listed,
+	  "epoch-object-back(error)" },
 	{ "attach that retires", attach_retires,
 	  "epoch-object-lost(warning)" },
 	{ "attach with other generations", attach_ages,

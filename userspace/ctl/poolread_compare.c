@@ -214,6 +214,30 @@ static void compare_said(struct comparison *k)
 	}
 }
 
+/*
+ * What a summary lists, and replaying from a checkpoint before its SEAL does not
+ * know, was dead at that checkpoint. Whoever loads from there can't know it
+ * either, and must not let it come back.
+ */
+static void compare_listed(struct comparison *k)
+{
+	u32 i;
+
+	for (i = 0; k->known && i < k->known->nr_objects; i++) {
+		const struct pr_object *o = &k->known->objects[i];
+
+		if (!o->in_summary || !both_have(k, o, KVC_SEG_SEALED) ||
+		    !pr_view_segment(k->r, o->segment)->sealed_here ||
+		    pr_expired(k->r->pool, o))
+			continue;
+		if (!pr_view_find(k->r, o->hash, o->segment, o->generation,
+				  o->offset) &&
+		    !pr_view_find(k->c, o->hash, o->segment, o->generation,
+				  o->offset))
+			count(&k->back, o);
+	}
+}
+
 static void tell(const struct comparison *k, const struct tally *t,
 		 enum pr_code code, enum pr_severity severity, const char *what)
 {
@@ -241,6 +265,7 @@ void pr_compare(const struct pr_view *replayed, const struct pr_view *said,
 	compare_segments(&k);
 	compare_replayed(&k);
 	compare_said(&k);
+	compare_listed(&k);
 	tell(&k, &k.lost, across ? PR_EPOCH_OBJECT_LOST : PR_CHECKPOINT_DIFFERS,
 	     across ? PR_WARNING : PR_ERROR,
 	     "that should be there and are not in the checkpoint");
