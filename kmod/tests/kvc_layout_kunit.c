@@ -27,7 +27,13 @@ static void plan_defaults(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, s->width, 1);
 	KUNIT_EXPECT_EQ(test, geometry.segment_shift, 20);
 
-	plan(test, 4, 16384);	/* 64 MiB each */
+	plan(test, 2, 16384);	/* 64 MiB each */
+	KUNIT_EXPECT_EQ(test, geometry.nr_slot_copies, 1);
+	plan(test, 3, 16384);
+	KUNIT_EXPECT_EQ(test, geometry.nr_slot_copies, 3);
+	KUNIT_EXPECT_EQ(test, s->width, 1);
+
+	plan(test, 4, 16384);
 	KUNIT_EXPECT_EQ(test, geometry.nr_slot_copies, 3);
 	KUNIT_EXPECT_EQ(test, s->width, 2);
 	KUNIT_EXPECT_EQ(test, geometry.nr_ags, 16);
