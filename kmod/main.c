@@ -16,17 +16,17 @@ static int __init kvc_init(void)
 	err = kvc_xfer_init();
 	if (err)
 		return err;
-	err = kvc_object_init();
+	err = kvc_put_init();
 	if (err)
 		goto exit_xfer;
 	err = kvc_chardev_init();
 	if (err)
-		goto exit_object;
+		goto exit_put;
 	kvc_debugfs_init();
 	return 0;
 
-exit_object:
-	kvc_object_exit();
+exit_put:
+	kvc_put_exit();
 exit_xfer:
 	kvc_xfer_exit();
 	return err;
@@ -39,7 +39,7 @@ static void __exit kvc_exit(void)
 	kvc_chardev_exit();
 	kvc_pools_exit();
 	rcu_barrier();		/* chunks on their way to be freed */
-	kvc_object_exit();
+	kvc_put_exit();
 	kvc_xfer_exit();
 }
 

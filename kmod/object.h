@@ -74,6 +74,22 @@ struct kvc_op {
 	u32 place;
 };
 
+void kvc_op_stat(struct kvc_op *op, enum kvc_stat which);
+
+/**
+ * kvc_run_health() - can an object's run be read?
+ * @join: attachment
+ * @seg: segment
+ * @offset: in the segment, in 4 KiB blocks
+ * @bytes: of the object
+ *
+ * Return: 0; -EAGAIN: a member that is needed is suspect; -ENOENT: it is gone
+ * (and the object may come back with it).
+ */
+int kvc_run_health(struct kvc_join *join, const struct kvc_segment *seg,
+		   u32 offset, u32 bytes);
+
+/* Hash a key whose bytes are in place. Return: 0 or -EINVAL. */
 int kvc_key_set(struct kvc_join *join, struct kvc_key *key, u32 tenant, u32 len);
 
 /* First halves: start; second: wait. A negative status ends an op early. */
@@ -100,7 +116,7 @@ void kvc_exists(struct kvc_op *op);
 void kvc_delete_start(struct kvc_op *op);
 void kvc_delete_finish(struct kvc_op *op);
 
-int kvc_object_init(void);
-void kvc_object_exit(void);
+int kvc_put_init(void);	/* module init: cache */
+void kvc_put_exit(void);
 
 #endif

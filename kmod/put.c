@@ -1,0 +1,484 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Put of one key: look, reserve, send, record, commit. */
+#include <linux/ktime.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/smp.h>
+#include "compat.h"
+#include "object.h"
+#include "pin.h"
+
+/**
+ * struct kvc_put_op - a put, which may outlive its caller
+ * @commit: in the journal
+ * @ref: the caller's, the transfer's, the commit's; with the last one goes the
+ *	segment's writer
+ * @join: attachment
+ * @r: run and entry
+ * @published: the entry is live
+ * @error: of the commit
+ * @done: the commit is settled
+ */
+struct kvc_put_op {
+	struct kvc_commit commit;
+	struct kref ref;
+	struct kvc_join *join;
+	struct kvc_reservation r;
+	bool published;
+	int error;
+	struct completion done;
+};
+
+static struct kmem_cache *kvc_put_cache;
+
+static void kvc_put_free(struct kref *ref)
+{
+	struct kvc_put_op *put = container_of(ref, struct kvc_put_op, ref);
+
+	if (!put->published)
+		kvc_ag_release(&put->r);
+	kmem_cache_free(kvc_put_cache, put);
+}
+
+static void kvc_put_xfer_released(void *arg)
+{
+	struct kvc_put_op *put = arg;
+
+	kref_put(&put->ref, kvc_put_free);
+}
+
+/* In the journal's completion, or when it is killed. */
+static void kvc_put_committed(struct kvc_commit *c, int error)
+{
+	struct kvc_put_op *put = container_of(c, struct kvc_put_op, commit);
+	struct kvc_join *join = put->join;
+
+	put->error = error;
+	if (error)
+		atomic_or(KVC_ENTRY_DEAD, &put->r.entry->where);
+	if (wq_has_sleeper(&join->settle_wait))
+		wake_up_all(&join->settle_wait);
+	if (!error) {
+		put->published = true;
+		kvc_ag_publish(&put->r);
+	}
+	complete(&put->done);
+	kref_put(&put->ref, kvc_put_free);
+}
+
+/* The put fails before its record is journaled. */
+static void kvc_put_abort(struct kvc_op *op, int error)
+{
+	struct kvc_put_op *put = op->put;
+	struct kvc_join *join = op->join;
+
+	op->status = error;
+	op->put = NULL;
+	kvc_pin_clear(join, put->r.entry);
+	atomic_or(KVC_ENTRY_DEAD, &put->r.entry->where);
+	kvc_index_remove(&join->index, put->r.entry);
+	if (wq_has_sleeper(&join->settle_wait))
+		wake_up_all(&join->settle_wait);
+	kref_put(&put->ref, kvc_put_free);
+}
+
+static bool kvc_ag_takes_puts(const struct kvc_ag *ag)
+{
+	return ag->owned && !READ_ONCE(ag->journal.killed) &&
+	       kvc_member_health(ag->journal.home) == KVC_HEALTH_LIVE;
+}
+
+/* How long is the queue that a put here would stand in? */
+static unsigned int kvc_ag_queue(const struct kvc_ag *ag)
+{
+	const struct kvc_segment *seg = READ_ONCE(ag->open[KVC_STREAM_PUT]);
+	struct kvc_member_set *set = ag->join->set;
+	u64 left = seg ? seg->members : 0;
+	unsigned int n = 0;
+
+	while (left) {
+		n += atomic_read(&set->m[__ffs64(left)].inflight);
+		left &= left - 1;
+	}
+	return n;
+}
+
+/*
+ * By CPU; another one, in turn, if its members have shorter queues. A CPU stays
+ * with an AG until it has begun a segment there and then goes to the next, so
+ * that all AGs fill, and later evict, at the same pace.
+ */
+static u32 kvc_put_first_ag(struct kvc_join *join)
+{
+	u32 nr = join->g->nr_ags;
+	u32 a = (raw_smp_processor_id() +
+		 this_cpu_read(*join->cpu_ag)) % nr;
+	u32 b = (u32)atomic_inc_return(&join->next_ag) % nr;
+
+	return kvc_ag_queue(&join->ags[b]) < kvc_ag_queue(&join->ags[a]) ? b : a;
+}
+
+static int kvc_put_reserve(struct kvc_op *op, struct kvc_reservation *r)
+{
+	struct kvc_join *join = op->join;
+	u32 i, nr = join->g->nr_ags, first = kvc_put_first_ag(join);
+	int err = -EIO;
+
+	for (i = 0; i < nr; i++) {
+		struct kvc_ag *ag = &join->ags[(first + i) % nr];
+		int ret;
+
+		if (!kvc_ag_takes_puts(ag)) {
+			/* Away for now, or for good? */
+			if (ag->owned && !READ_ONCE(ag->journal.killed))
+				err = -EAGAIN;
+			continue;
+		}
+		ret = kvc_ag_reserve(ag, KVC_STREAM_PUT, op->key->hash,
+				     op->key->len, op->bytes, op->depth,
+				     op->expiry, r);
+		if (!ret && !r->offset)
+			this_cpu_inc(*join->cpu_ag);
+		if (ret != -EAGAIN)
+			return ret;
+		err = -EAGAIN;
+	}
+	return err;
+}
+
+/*
+ * The key has an entry that can't be hit: a dead one is taken out of the way,
+ * an expired one is killed first. Return: 0: try again; -EBUSY: a put of the
+ * key is on its way; -EAGAIN: it is being moved or deleted.
+ */
+static int kvc_put_clear_way(struct kvc_op *op, struct kvc_entry *e,
+			     struct kvc_segment *seg)
+{
+	struct kvc_join *join = op->join;
+	struct kvc_ag *ag = seg->ag;
+	u32 where = atomic_read(&e->where);
+	int err = 0;
+
+	if (where & KVC_ENTRY_DEAD) {
+		kvc_index_remove(&join->index, e);
+		return 0;
+	}
+	if (!(where & KVC_ENTRY_LIVE))
+		return -EBUSY;
+	if (!kvc_entry_expired(e, ktime_get_real_seconds()))
+		return 0;
+	mutex_lock(&ag->lock);
+	if (atomic_read(&e->where) & KVC_ENTRY_DYING) {
+		err = -EBUSY;
+	} else {
+		kvc_ag_entry_died(e);
+		kvc_index_remove(&join->index, e);
+		kvc_op_stat(op, KVC_STAT_EXPIRED);
+	}
+	mutex_unlock(&ag->lock);
+	return err;
+}
+
+/* Is the object there? 0: no; -EEXIST; -EAGAIN: on a member that is away. */
+static int kvc_put_look(struct kvc_op *op)
+{
+	struct kvc_join *join = op->join;
+	struct kvc_op del = {
+		.join = join,
+		.key = op->key,
+		.deadline = op->deadline,
+	};
+	struct kvc_entry *e;
+	int err = 0;
+
+	rcu_read_lock();
+	e = kvc_index_find(&join->index, &op->key->hash,
+			   ktime_get_real_seconds());
+	if (e) {
+		op->length = e->bytes;
+		err = kvc_run_health(join, kvc_entry_segment(e),
+				     kvc_entry_offset(e), e->bytes) ?: -EEXIST;
+	}
+	rcu_read_unlock();
+	if (err != -ENOENT)
+		return err;
+	/* On a member that is gone: a get misses, so a put may have the key. */
+	kvc_delete_start(&del);
+	kvc_delete_finish(&del);
+	return del.status && del.status != -ENOENT ? -EAGAIN : 0;
+}
+
+static int kvc_put_claim(struct kvc_op *op, struct kvc_entry *mine)
+{
+	struct kvc_join *join = op->join;
+	struct kvc_segment *seg;
+	struct kvc_entry *e;
+	int err;
+
+	for (;;) {
+		rcu_read_lock();
+		e = kvc_index_claim(&join->index, mine);
+		if (IS_ERR_OR_NULL(e)) {
+			rcu_read_unlock();
+			return e ? -EAGAIN : 0;
+		}
+		seg = kvc_entry_segment(e);
+		atomic_inc(&seg->readers);
+		rcu_read_unlock();
+		err = kvc_put_look(op) ?: kvc_put_clear_way(op, e, seg);
+		kvc_segment_put_reader(seg);
+		if (err)
+			return err;
+	}
+}
+
+static int kvc_put_send(struct kvc_op *op)
+{
+	struct kvc_join *join = op->join;
+	struct kvc_put_op *put = op->put;
+	struct kvc_xfer_desc d = {
+		.set = join->set,
+		.g = join->g,
+		.write = true,
+		.crc = !(join->g->flags & KVC_POOL_NO_DATA_CRC),
+		.crc_seed = kvc_data_crc_seed(op->key->hash),
+		.segment = put->r.segment->s.number,
+		.offset = (u64)put->r.offset << KVC_BLOCK_SHIFT,
+		.bytes = op->bytes,
+		.want = op->bytes,
+		.iter = &op->iter,
+		.release = kvc_put_xfer_released,
+		.release_arg = put,
+	};
+
+	kref_get(&put->ref);
+	op->xfer = kvc_xfer_start(&d);
+	if (!IS_ERR(op->xfer))
+		return 0;
+	kref_put(&put->ref, kvc_put_free);
+	return PTR_ERR(op->xfer);
+}
+
+void kvc_put_start(struct kvc_op *op)
+{
+	struct kvc_join *join = op->join;
+	u64 bytes = iov_iter_count(&op->iter);
+	struct kvc_put_op *put;
+	struct kvc_reservation r;
+	int err;
+
+	op->xfer = NULL;
+	op->put = NULL;
+	op->status = -EINVAL;
+	if (!bytes)
+		return;
+	op->status = -EFBIG;
+	if (bytes > kvc_max_object(join->g))
+		return;
+	op->bytes = (u32)bytes;
+	op->status = -ESTALE;
+	if (!kvc_join_lease_ok(join))
+		return;
+	op->status = kvc_put_look(op);
+	if (op->status)
+		goto out;
+
+	/* It may outlive the call (deadline), so it can't be on the stack. */
+	put = kmem_cache_zalloc(kvc_put_cache, GFP_KERNEL);
+	op->status = -ENOMEM;
+	if (!put)
+		return;
+	op->status = kvc_put_reserve(op, &r);
+	if (op->status) {
+		kmem_cache_free(kvc_put_cache, put);
+		return;
+	}
+	kref_init(&put->ref);
+	init_completion(&put->done);
+	put->join = join;
+	put->r = r;
+	err = kvc_put_claim(op, r.entry);
+	if (err) {
+		kref_put(&put->ref, kvc_put_free);
+		op->status = err;
+		goto out;
+	}
+	op->put = put;
+	err = kvc_put_send(op);
+	if (err)
+		kvc_put_abort(op, err);
+	else
+		op->status = -EINPROGRESS;
+	return;
+out:
+	if (op->status == -EEXIST)
+		kvc_op_stat(op, KVC_STAT_PUT_EXISTS);
+}
+
+/* Append the record; wait for room in the ring if need be. */
+static int kvc_put_append(struct kvc_op *op, const struct kvc_put *rec)
+{
+	struct kvc_put_op *put = op->put;
+	struct kvc_ag *ag = put->r.segment->ag;
+	struct kvc_journal *j = &ag->journal;
+	u32 reserve = kvc_ag_put_reserve(ag);
+	int err;
+
+	kref_get(&put->ref);
+	put->commit.done = kvc_put_committed;
+	for (;;) {
+		mutex_lock(&ag->lock);
+		err = kvc_ag_append_put(ag, rec, &put->r, &put->commit, reserve);
+		if (!err)
+			kvc_budget_earn(&ag->budget, op->bytes);
+		mutex_unlock(&ag->lock);
+		if (err != -EAGAIN)
+			break;
+		if (time_after_eq(jiffies, op->deadline)) {
+			err = -ETIMEDOUT;
+			break;
+		}
+		err = kvc_journal_make_room(j, op->deadline);
+		if (err == -ENOSPC) {
+			/* Until the worker's checkpoint has trimmed the ring. */
+			kvc_ag_kick(ag);
+			wait_event_timeout(j->wait,
+					   kvc_journal_used(j) + reserve <
+							   op->join->g->ring_blocks ||
+						   READ_ONCE(j->killed),
+					   min_t(long, HZ / 10,
+						 max_t(long, 1, op->deadline - jiffies)));
+			err = 0;
+		}
+		if (err)
+			break;
+	}
+	if (err)
+		kref_put(&put->ref, kvc_put_free);
+	return err;
+}
+
+void kvc_put_record(struct kvc_op *op)
+{
+	struct kvc_put_op *put = op->put;
+	struct kvc_put rec = {
+		.hash = op->key->hash,
+		.bytes = op->bytes,
+		.tenant = op->key->tenant,
+		.key_len = op->key->len,
+		.depth = op->depth,
+		.expiry = op->expiry,
+		.pin = op->pin,
+		.key = op->key->bytes,
+	};
+	int err;
+
+	if (op->status != -EINPROGRESS)
+		return;
+	err = kvc_xfer_wait(op->xfer, op->deadline, &rec.data_crc);
+	op->busy = kvc_xfer_busy(op->xfer);
+	kvc_xfer_put(op->xfer);
+	op->xfer = NULL;
+	if (!err && !kvc_join_lease_ok(op->join))
+		err = -ESTALE;
+	if (!err && op->pin)
+		err = kvc_pin_set(op->join, put->r.entry, op->pin);
+	if (!err) {
+		/* protocol rule 8: data durable, then its journal block */
+		put->r.entry->data_crc = rec.data_crc;
+		rec.segment = put->r.segment->s.number;
+		rec.generation = put->r.segment->s.generation;
+		rec.offset = put->r.offset;
+		err = kvc_put_append(op, &rec);
+	}
+	if (err) {
+		if (err == -ETIMEDOUT)
+			kvc_op_stat(op, KVC_STAT_TIMEOUTS);
+		kvc_put_abort(op, err);
+	}
+}
+
+void kvc_put_finish(struct kvc_op *op)
+{
+	struct kvc_put_op *put = op->put;
+	int err;
+
+	if (op->status != -EINPROGRESS)
+		return;
+	err = kvc_journal_wait(&put->r.segment->ag->journal,
+			       put->commit.position + 1, op->deadline);
+	if (err != -ETIMEDOUT) {
+		/* Settled, or about to be by whoever made it durable. */
+		wait_for_completion(&put->done);
+		err = put->error;
+		if (err)
+			kvc_index_remove(&op->join->index, put->r.entry);
+	} else {
+		kvc_op_stat(op, KVC_STAT_TIMEOUTS);
+	}
+	/* protocol rule 2 */
+	if (!err && !kvc_join_lease_ok(op->join))
+		err = -ESTALE;
+	op->put = NULL;
+	op->status = err;
+	kref_put(&put->ref, kvc_put_free);
+	if (err)
+		return;
+	op->length = op->bytes;
+	kvc_op_stat(op, KVC_STAT_PUTS);
+	kvc_stat_add(op->join->pool->stats, KVC_STAT_PUT_BYTES, op->bytes);
+}
+
+static bool kvc_put_settled(struct kvc_op *op)
+{
+	struct kvc_entry *e;
+	bool settled = true;
+
+	rcu_read_lock();
+	e = kvc_index_find_any(&op->join->index, &op->key->hash);
+	if (e)
+		settled = atomic_read(&e->where) &
+			  (KVC_ENTRY_LIVE | KVC_ENTRY_DEAD);
+	rcu_read_unlock();
+	return settled;
+}
+
+static bool kvc_put_space(struct kvc_join *join)
+{
+	u32 i;
+
+	for (i = 0; i < join->g->nr_ags; i++)
+		if (kvc_ag_takes_puts(&join->ags[i]) &&
+		    READ_ONCE(join->ags[i].standby))
+			return true;
+	return READ_ONCE(join->stopping);
+}
+
+void kvc_put_wait(struct kvc_op *op)
+{
+	struct kvc_join *join = op->join;
+	/* In pieces: the wake-up may be for another's benefit. */
+	long left = min_t(long, op->deadline - jiffies, HZ / 20 + 1);
+
+	if (left <= 0)
+		return;
+	if (op->status == -EBUSY)
+		wait_event_killable_timeout(join->settle_wait,
+					    kvc_put_settled(op), left);
+	else
+		wait_event_killable_timeout(join->space_wait,
+					    kvc_put_space(join), left);
+}
+
+int kvc_put_init(void)
+{
+	kvc_put_cache = kmem_cache_create("kvcache_put",
+					  sizeof(struct kvc_put_op), 0,
+					  SLAB_HWCACHE_ALIGN, NULL);
+	return kvc_put_cache ? 0 : -ENOMEM;
+}
+
+void kvc_put_exit(void)
+{
+	kmem_cache_destroy(kvc_put_cache);
+}
