@@ -18,6 +18,7 @@
 #include <linux/jiffies.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 #include "member.h"
 #include "compat.h"
@@ -97,20 +98,6 @@ static void kvc_member_suspect(struct kvc_member *m, const char *why)
 		mod_delayed_work(set->wq, &set->watch, 0);
 }
 
-static void kvc_member_account(struct kvc_member *m, const struct bio *bio)
-{
-	struct percpu_counter *counter;
-
-	if (bio_op(bio) == REQ_OP_READ)
-		counter = &m->read_bytes;
-	else if (bio_op(bio) == REQ_OP_WRITE)
-		counter = &m->written_bytes;
-	else
-		return;
-	percpu_counter_add_batch(counter, bio->bi_iter.bi_size,
-				 KVC_COUNTER_BATCH);
-}
-
 void kvc_member_submit(struct kvc_member *m, struct bio *bio)
 {
 	struct kvc_member_set *set = m->set;
@@ -146,22 +133,28 @@ void kvc_member_submit(struct kvc_member *m, struct bio *bio)
 		bio_endio(bio);
 		return;
 	}
-	kvc_member_account(m, bio);
 	submit_bio(bio);
 }
 
-void kvc_member_done(struct kvc_member *m, struct bio *bio)
+void kvc_member_done(struct kvc_member *m, struct bio *bio, unsigned int bytes)
 {
 	struct kvc_member_set *set = m->set;
+	const blk_status_t status = bio->bi_status;
 
-	if (likely(bio->bi_bdev)) {
-		if (bio_op(bio) != REQ_OP_DISCARD &&
-		    READ_ONCE(m->last_done) != jiffies)
+	/* Did it get as far as the device? */
+	if (likely(bio->bi_bdev && status != BLK_STS_AGAIN)) {
+		if (bio_op(bio) != REQ_OP_DISCARD)
 			WRITE_ONCE(m->last_done, jiffies);
-		if (unlikely(bio->bi_status)) {
-			if (bio->bi_status != BLK_STS_NOTSUPP)
+		if (bio_op(bio) == REQ_OP_READ)
+			percpu_counter_add_batch(&m->read_bytes, bytes,
+						 KVC_COUNTER_BATCH);
+		else if (bio_op(bio) == REQ_OP_WRITE)
+			percpu_counter_add_batch(&m->written_bytes, bytes,
+						 KVC_COUNTER_BATCH);
+		if (unlikely(status != BLK_STS_OK)) {
+			if (status != BLK_STS_NOTSUPP)
 				atomic64_inc(&m->errors);
-			if (kvc_status_accuses(bio->bi_status))
+			if (kvc_status_accuses(status))
 				kvc_member_suspect(m, "path error");
 		}
 	}
@@ -182,7 +175,7 @@ static void kvc_member_probed(struct bio *bio)
 	const blk_status_t status = bio->bi_status;
 	int was;
 
-	kvc_member_done(m, bio);
+	kvc_member_done(m, bio, KVC_BLOCK_SIZE);
 	/* An answer is an answer, even if block 0 can't be read. */
 	if (!refused && (!status || !kvc_status_accuses(status))) {
 		WRITE_ONCE(m->stuck, atomic_read(&m->inflight));
@@ -330,6 +323,11 @@ int kvc_members_init(struct kvc_member_set *set, u32 nr)
 		m->index = i;
 		m->path = "";
 		m->health = KVC_HEALTH_FAILED;
+		/* A bio for a missing member fails at once. */
+		m->nowait = true;
+		m->max_bytes = SZ_1M;
+		m->max_segments = BIO_MAX_VECS;
+		m->max_segment_bytes = UINT_MAX;
 		INIT_WORK(&m->probe_work, kvc_member_probe);
 		if (percpu_counter_init(&m->read_bytes, 0, GFP_KERNEL) ||
 		    percpu_counter_init(&m->written_bytes, 0, GFP_KERNEL))
@@ -345,6 +343,7 @@ no_memory:
 int kvc_member_open(struct kvc_member_set *set, u32 index, const char *path)
 {
 	struct kvc_member *m = &set->m[index];
+	const struct queue_limits *lim;
 	struct block_device *bdev;
 	const char *name;
 	void *handle;
@@ -365,12 +364,19 @@ int kvc_member_open(struct kvc_member_set *set, u32 index, const char *path)
 	    bdev_is_zoned(bdev))
 		goto close;
 
+	lim = &bdev_get_queue(bdev)->limits;
 	m->volatile_cache = bdev_write_cache(bdev);
 	m->discard = bdev_max_discard_sectors(bdev);
 	m->dma_mask = bdev_dma_alignment(bdev);
 	m->block_mask = bdev_logical_block_size(bdev) - 1;
-	/* Some requests are left to others, and for bios that are split. */
-	m->depth = max(bdev_get_queue(bdev)->nr_requests / 4 * 3, 1UL);
+	m->nowait = bdev_nowait(bdev);
+	m->max_bytes = max(round_down(min(lim->max_sectors, 1U << 20) <<
+				      SECTOR_SHIFT, KVC_BLOCK_SIZE),
+			   KVC_BLOCK_SIZE);
+	m->max_segments = lim->max_segments;
+	m->max_segment_bytes = lim->max_segment_size;
+	m->gap_mask = lim->virt_boundary_mask & (KVC_BLOCK_SIZE - 1);
+	m->chunk_sectors = lim->chunk_sectors;
 	set->dma_mask = max(set->dma_mask, m->dma_mask);
 	set->block_mask = max(set->block_mask, m->block_mask);
 	m->path = name;
@@ -391,6 +397,16 @@ u64 kvc_member_blocks(const struct kvc_member *m)
 	return m->bdev ? bdev_nr_sectors(m->bdev) >> KVC_BLOCK_SECTORS_SHIFT : 0;
 }
 
+/*
+ * However long a device takes: in turns, which the hung task detector takes no
+ * offence at.
+ */
+static void kvc_wait(struct completion *done)
+{
+	while (!wait_for_completion_io_timeout(done, 30 * HZ))
+		;
+}
+
 void kvc_members_start(struct kvc_member_set *set)
 {
 	set->watched = jiffies;
@@ -405,7 +421,7 @@ void kvc_members_stop(struct kvc_member_set *set)
 	WRITE_ONCE(set->watching, false);
 	cancel_delayed_work_sync(&set->watch);
 	percpu_ref_kill(&set->users);
-	wait_for_completion(&set->idle);
+	kvc_wait(&set->idle);
 	/* A bio that failed meanwhile may have called the watch once more. */
 	cancel_delayed_work_sync(&set->watch);
 
@@ -437,7 +453,7 @@ static void kvc_meta_end_io(struct bio *bio)
 	struct kvc_meta_io *io = bio->bi_private;
 	const blk_status_t status = bio->bi_status;
 
-	kvc_member_done(io->m, bio);
+	kvc_member_done(io->m, bio, io->nr << KVC_BLOCK_SHIFT);
 	if (io->op == REQ_OP_READ && is_vmalloc_addr(io->buf))
 		invalidate_kernel_vmap_range(io->buf, io->nr << KVC_BLOCK_SHIFT);
 	bio_put(bio);
@@ -482,13 +498,6 @@ void kvc_meta_submit(struct kvc_meta_io *io)
 	kvc_member_submit(io->m, bio);
 }
 
-/* Waits in turns that the hung task detector takes no offence at. */
-static void kvc_wait_io(struct completion *done)
-{
-	while (!wait_for_completion_io_timeout(done, 30 * HZ))
-		;
-}
-
 static void kvc_meta_wake(struct kvc_meta_io *io)
 {
 	complete(io->private);
@@ -512,7 +521,7 @@ static int kvc_meta_sync(struct kvc_member *m, enum req_op op, u64 block, u32 nr
 		};
 
 		kvc_meta_submit(&io);
-		kvc_wait_io(&done);
+		kvc_wait(&done);
 		if (io.error)
 			return io.error;
 	}
@@ -539,7 +548,7 @@ static void kvc_discard_end_io(struct bio *bio)
 {
 	struct kvc_discard *d = bio->bi_private;
 
-	kvc_member_done(d->m, bio);
+	kvc_member_done(d->m, bio, 0);
 	d->status = bio->bi_status;
 	bio_put(bio);
 	complete(&d->done);
@@ -563,7 +572,7 @@ int kvc_member_discard(struct kvc_member *m, u64 block, u64 nr)
 		bio->bi_private = &d;
 		init_completion(&d.done);
 		kvc_member_submit(m, bio);
-		kvc_wait_io(&d.done);
+		kvc_wait(&d.done);
 		if (d.status == BLK_STS_NOTSUPP)
 			return 0;
 		if (d.status)

@@ -34,7 +34,12 @@ enum kvc_health {
  * @discard: it takes discards
  * @dma_mask: memory of direct I/O must be aligned to @dma_mask + 1
  * @block_mask: logical block size - 1 (at most KVC_BLOCK_SIZE - 1)
- * @depth: with so many bios out the next one might wait for a free request
+ * @nowait: it takes REQ_NOWAIT
+ * @max_bytes: the most that one request moves, multiple of KVC_BLOCK_SIZE
+ * @max_segments: the most DMA segments in a request
+ * @max_segment_bytes: the longest of them
+ * @gap_mask: between two bvecs of a request, memory must be aligned to this + 1
+ * @chunk_sectors: no request goes over a multiple of this; 0 for none
  * @health: enum kvc_health; read without lock, changed by cmpxchg() and xchg()
  * @inflight: reads and writes out
  * @last_done: jiffies at which one last ended (or the first went out)
@@ -45,8 +50,8 @@ enum kvc_health {
  * @probing: bit 0: a probe is out, and owns @probe_work
  * @probe_work: sends the probe
  * @errors: failed bios
- * @read_bytes: bytes asked of the device, padding and metadata included; to
- *	be read by percpu_counter_sum()
+ * @read_bytes: bytes that were asked of the device, padding and metadata
+ *	included; to be read by percpu_counter_sum()
  * @written_bytes: likewise
  */
 struct kvc_member {
@@ -59,7 +64,12 @@ struct kvc_member {
 	bool discard;
 	unsigned int dma_mask;
 	unsigned int block_mask;
-	unsigned int depth;
+	bool nowait;
+	unsigned int max_bytes;
+	unsigned int max_segments;
+	unsigned int max_segment_bytes;
+	unsigned long gap_mask;
+	unsigned int chunk_sectors;
 	int health;
 	unsigned long suspect_since;
 	struct percpu_counter read_bytes;
@@ -178,12 +188,18 @@ u64 kvc_member_blocks(const struct kvc_member *m);
  * by as long as that takes, and Q has to cover this time as it covers the
  * initiator's retries.
  *
- * May sleep.
+ * May sleep, as long as the device takes if it has no request free; a bio with
+ * REQ_NOWAIT then ends with BLK_STS_AGAIN instead.
  */
 void kvc_member_submit(struct kvc_member *m, struct bio *bio);
 
-/* First thing in every end_io: counts, and feeds health. */
-void kvc_member_done(struct kvc_member *m, struct bio *bio);
+/**
+ * kvc_member_done() - first thing in every end_io: counts, and feeds health
+ * @m: member
+ * @bio: bio
+ * @bytes: of a read or a write: how long it was
+ */
+void kvc_member_done(struct kvc_member *m, struct bio *bio, unsigned int bytes);
 
 /**
  * kvc_member_errno() - blk_status to errno as the uapi tells it

@@ -18,11 +18,17 @@
  * Everything is pinned, allocated and copied before the first bio goes out:
  * a failure leaves nothing behind, and writes go out close to the look at the
  * lease.
+ *
+ * A caller has a deadline, and submit_bio() has none: it sleeps until the
+ * device has a request free. So bios are cut to what a single request moves,
+ * which makes REQ_NOWAIT work, and those that would have to wait are left to a
+ * work, which may.
  */
 
 #include <linux/bvec.h>
 #include <linux/highmem.h>
 #include <linux/kref.h>
+#include <linux/llist.h>
 #include <linux/mm.h>
 #include <linux/rcuwait.h>
 #include <linux/sched/signal.h>
@@ -39,9 +45,6 @@
 
 /* Bounce memory comes in pieces of at most this: a stripe unit. */
 #define KVC_BOUNCE_ORDER	(KVC_UNIT_SHIFT - PAGE_SHIFT)
-
-/* A transfer with more gaps than this may need as many requests: not here. */
-#define KVC_MAX_GAPS	32
 
 /* Room without a further allocation: 1 MiB of huge pages over four members. */
 #define KVC_INLINE_VECS		8
@@ -73,6 +76,8 @@ struct kvc_cursor {
  * struct kvc_part - what one bio moves
  * @x: the transfer that it belongs to
  * @m: member
+ * @later: in the transfer's list of that name
+ * @iter: the bio's, as it was before it went out
  * @end: offset in the object at which it ends
  * @done: it has; x->error is set if it failed
  * @bio: bio
@@ -80,6 +85,8 @@ struct kvc_cursor {
 struct kvc_part {
 	struct kvc_xfer *x;
 	struct kvc_member *m;
+	struct llist_node later;
+	struct bvec_iter iter;
 	u64 end;
 	bool done;
 	struct bio bio;
@@ -110,12 +117,11 @@ struct kvc_part {
  * @wire: what the device sees; the very list of @mem if nothing is bounced
  * @vmap: ITER_KVEC of vmalloc memory: its address, for cache maintenance
  * @nr_parts: parts
- * @nr_submitted: of them, those submitted; for who submits
- * @nr_gaps: places where the block layer may have to split a bio
  * @parts: parts, in inline room or kvmalloc()ed
+ * @later: parts that the work shall submit
  * @release: see struct kvc_xfer_desc
  * @release_arg: its argument
- * @work: submits what is left, or drops the last reference
+ * @work: submits parts of @later; drops a reference, perhaps the last
  * @inline_mem: first room of @mem; what stands before it is zeroed, no more
  * @inline_wire: first room of @wire
  * @inline_bounce: first room of @bounce
@@ -146,16 +152,15 @@ struct kvc_xfer {
 	struct kvc_vecs wire;
 	void *vmap;
 	u32 nr_parts;
-	u32 nr_submitted;
-	u32 nr_gaps;
 	struct kvc_part *parts;
+	struct llist_head later;
 	void (*release)(void *arg);
 	void *release_arg;
 	struct work_struct work;
 
 	struct bio_vec inline_mem[KVC_INLINE_VECS];
 	struct bio_vec inline_wire[KVC_INLINE_VECS];
-	struct bio_vec inline_bounce[1];
+	struct bio_vec inline_bounce;
 };
 
 /*
@@ -184,19 +189,22 @@ static void kvc_vecs_free(struct kvc_vecs *l, const struct bio_vec *room)
 		kvfree(l->v);
 }
 
-/* Doubles, since how many are needed is known only when pages are. */
-static int kvc_vecs_grow(struct kvc_vecs *l, const struct bio_vec *room)
+/*
+ * Make room for @more bvecs, but for not too many at once: how many it takes is
+ * known only when all pages are, and huge ones take few.
+ */
+static int kvc_vecs_grow(struct kvc_vecs *l, const struct bio_vec *room, u64 more)
 {
-	const u32 more = max(4 * l->room, 64U);
+	const u32 nr = l->room + clamp_t(u64, more, l->room, 31 * l->room);
 	struct bio_vec *v;
 
-	v = kvmalloc_array(more, sizeof(*v), GFP_KERNEL_ACCOUNT);
+	v = kvmalloc_array(nr, sizeof(*v), GFP_KERNEL_ACCOUNT);
 	if (!v)
 		return -ENOMEM;
 	memcpy(v, l->v, l->nr * sizeof(*v));
 	kvc_vecs_free(l, room);
 	l->v = v;
-	l->room = more;
+	l->room = nr;
 	return 0;
 }
 
@@ -217,11 +225,11 @@ static bool kvc_vec_continues(const struct bio_vec *v, const struct page *page,
 }
 
 /*
- * Append memory, @off < PAGE_SIZE. Return: 0 if it was appended, 1 if it only
- * made the last bvec longer, -ENOMEM.
+ * Append memory, @off < PAGE_SIZE; some @more bvecs may follow, this included.
+ * Return: 0 if it was appended, 1 if it only made the last bvec longer, -ENOMEM.
  */
 static int kvc_vecs_add(struct kvc_vecs *l, const struct bio_vec *room,
-			struct page *page, u32 off, u32 len)
+			struct page *page, u32 off, u32 len, u64 more)
 {
 	int ret;
 
@@ -230,7 +238,7 @@ static int kvc_vecs_add(struct kvc_vecs *l, const struct bio_vec *room,
 		return 1;
 	}
 	if (l->nr == l->room) {
-		ret = kvc_vecs_grow(l, room);
+		ret = kvc_vecs_grow(l, room, more);
 		if (ret)
 			return ret;
 	}
@@ -290,7 +298,8 @@ static int kvc_xfer_pin(struct kvc_xfer *x, struct iov_iter *iter)
 		for (i = 0, len = 0; len < got; i++, off = 0) {
 			const u32 n = min_t(size_t, PAGE_SIZE - off, got - len);
 
-			ret = kvc_vecs_add(&x->mem, x->inline_mem, pages[i], off, n);
+			ret = kvc_vecs_add(&x->mem, x->inline_mem, pages[i], off, n,
+					   DIV_ROUND_UP(off + left - len, PAGE_SIZE));
 			if (unlikely(ret < 0))
 				goto unpin_rest;
 			/* In the middle of a page: that one is pinned already. */
@@ -308,6 +317,22 @@ unpin_rest:
 	return ret;
 }
 
+/* A compound page of *@order, or of less if that is all there is. */
+static struct page *kvc_bounce_alloc(unsigned int *order)
+{
+	const gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_NOWARN;
+	struct page *page;
+
+	/* For larger ones nobody shall go out of his way. */
+	for (; *order; --*order) {
+		page = alloc_pages((gfp & ~__GFP_DIRECT_RECLAIM) | __GFP_COMP |
+				   __GFP_NORETRY, *order);
+		if (page)
+			return page;
+	}
+	return alloc_page(gfp);
+}
+
 /* Kernel pages for the next @bytes of wire; all of them are needed. */
 static int kvc_xfer_bounce(struct kvc_xfer *x, u64 bytes, struct kvc_cursor *c)
 {
@@ -323,16 +348,11 @@ static int kvc_xfer_bounce(struct kvc_xfer *x, u64 bytes, struct kvc_cursor *c)
 			/* Rather many small ones than half of it for nothing. */
 			if (order && bytes < PAGE_SIZE << order)
 				order--;
-			do {
-				page = alloc_pages(GFP_KERNEL_ACCOUNT |
-						   __GFP_NOWARN | __GFP_COMP |
-						   (order ? __GFP_NORETRY : 0),
-						   order);
-			} while (!page && order--);
+			page = kvc_bounce_alloc(&order);
 			if (!page)
 				return -ENOMEM;
 			if (x->bounce.nr == x->bounce.room &&
-			    kvc_vecs_grow(&x->bounce, x->inline_bounce)) {
+			    kvc_vecs_grow(&x->bounce, &x->inline_bounce, 1)) {
 				put_page(page);
 				return -ENOMEM;
 			}
@@ -345,7 +365,7 @@ static int kvc_xfer_bounce(struct kvc_xfer *x, u64 bytes, struct kvc_cursor *c)
 		off = x->bounce.v[c->i].bv_offset + c->off;
 		ret = kvc_vecs_add(&x->wire, x->inline_wire,
 				   x->bounce.v[c->i].bv_page + (off >> PAGE_SHIFT),
-				   offset_in_page(off), n);
+				   offset_in_page(off), n, 1);
 		if (ret < 0)
 			return ret;
 		kvc_cursor_step(c, &x->bounce, n);
@@ -366,7 +386,7 @@ static int kvc_xfer_direct(struct kvc_xfer *x, u64 bytes, struct kvc_cursor *c)
 
 		ret = kvc_vecs_add(&x->wire, x->inline_wire,
 				   v->bv_page + (off >> PAGE_SHIFT),
-				   offset_in_page(off), n);
+				   offset_in_page(off), n, x->mem.nr - c->i);
 		if (ret < 0)
 			return ret;
 		kvc_cursor_step(c, &x->mem, n);
@@ -541,7 +561,7 @@ static void kvc_xfer_free(struct kvc_xfer *x)
 		put_page(x->bounce.v[i].bv_page);
 	if (kvc_xfer_bounces(x))
 		kvc_vecs_free(&x->wire, x->inline_wire);
-	kvc_vecs_free(&x->bounce, x->inline_bounce);
+	kvc_vecs_free(&x->bounce, &x->inline_bounce);
 	kvc_vecs_free(&x->mem, x->inline_mem);
 	kmem_cache_free(kvc_xfer_cache, x);
 }
@@ -560,29 +580,46 @@ static void kvc_xfer_last(struct kref *ref)
 static void kvc_part_end(struct kvc_part *p, int error)
 {
 	struct kvc_xfer *x = p->x;
-	bool last;
 
 	if (error)
 		cmpxchg(&x->error, 0, error);
 	smp_store_release(&p->done, true);	/* pairs with kvc_part_done() */
-	last = atomic_dec_and_test(&x->pending);
 	/* Only a summing reader follows the parts one by one. */
-	if (last || (x->crc && !x->write))
+	if (x->crc && !x->write)
 		rcuwait_wake_up(&x->waiter);
+	if (!atomic_dec_and_test(&x->pending))
+		return;				/* x may be gone now */
+	rcuwait_wake_up(&x->waiter);
 	/*
 	 * The bios' reference. If it is the very last one, the caller gave up;
 	 * unpinning may sleep, so a work takes the reference over.
 	 */
-	if (last && !refcount_dec_not_one(&x->ref.refcount))
+	if (!refcount_dec_not_one(&x->ref.refcount))
 		queue_work(x->set->wq, &x->work);
+}
+
+/* Let the work submit a part, this time or again. */
+static void kvc_part_later(struct kvc_part *p)
+{
+	struct kvc_xfer *x = p->x;
+
+	kref_get(&x->ref);		/* the work's */
+	if (!llist_add(&p->later, &x->later) ||
+	    !queue_work(x->set->submit_wq, &x->work))
+		/* It has one, and takes this part too. Bios hold another. */
+		kref_put(&x->ref, kvc_xfer_last);
 }
 
 static void kvc_part_end_io(struct bio *bio)
 {
 	struct kvc_part *p = container_of(bio, struct kvc_part, bio);
+	const blk_status_t status = bio->bi_status;
 
-	kvc_member_done(p->m, bio);
-	kvc_part_end(p, kvc_member_errno(bio->bi_status));
+	kvc_member_done(p->m, bio, p->iter.bi_size);
+	if (unlikely(status == BLK_STS_AGAIN && (bio->bi_opf & REQ_NOWAIT)))
+		kvc_part_later(p);
+	else
+		kvc_part_end(p, kvc_member_errno(status));
 }
 
 static bool kvc_part_done(const struct kvc_part *p)
@@ -592,54 +629,105 @@ static bool kvc_part_done(const struct kvc_part *p)
 
 /* --- cutting into bios, and sending them --- */
 
+/* Bytes up to the next multiple of a device's chunk. */
+static u64 kvc_chunk_left(const struct kvc_member *m, sector_t sector)
+{
+	u32 rest;
+
+	div_u64_rem(get_start_sect(m->bdev) + sector, m->chunk_sectors, &rest);
+	return (u64)(m->chunk_sectors - rest) << SECTOR_SHIFT;
+}
+
+/* Make a part's bio, a first time or again. */
+static void kvc_part_prepare(struct kvc_part *p, struct bio_vec *v,
+			     unsigned short nr, blk_opf_t flags)
+{
+	blk_opf_t opf = REQ_OP_READ;
+
+	if (p->x->write) {
+		opf = REQ_OP_WRITE | REQ_SYNC | REQ_IDLE;
+		if (p->m->volatile_cache)
+			opf |= REQ_FUA;
+	}
+	bio_init(&p->bio, NULL, NULL, 0, opf | KVC_FAILFAST | flags);
+	p->bio.bi_end_io = kvc_part_end_io;
+	p->bio.bi_iter = p->iter;
+	/* As bio_iov_bvec_set() does: the list is not the bio's. */
+	p->bio.bi_io_vec = v;
+	p->bio.bi_vcnt = nr;
+	bio_set_flag(&p->bio, BIO_CLONED);
+}
+
 /*
- * Make one bio for each run of the wire that is contiguous on a member, but
- * none with more bvecs than others would give it. Counts parts and gaps; fills
- * in parts only as far as there is @room.
+ * How much of @run bytes, from the cursor on, will one request of a member
+ * move? Moves the cursor over it. More or less than what the block layer would
+ * put into one does no harm, but that it then splits the bio, or has little
+ * to do for each.
+ */
+static u32 kvc_part_length(const struct kvc_xfer *x, const struct kvc_member *m,
+			   u64 at, u64 run, struct kvc_cursor *c)
+{
+	const struct kvc_cursor start = *c;
+	u32 len = 0, segments = 0, n;
+	u64 end;
+
+	while (len < run && c->i - start.i < BIO_MAX_VECS) {
+		const struct bio_vec *v = &x->wire.v[c->i];
+
+		if (len && ((v->bv_offset | (v[-1].bv_offset + v[-1].bv_len)) &
+			    m->gap_mask))
+			return len;		/* between two blocks */
+		n = min_t(u64, run - len, v->bv_len - c->off);
+		segments += DIV_ROUND_UP(n, m->max_segment_bytes);
+		if (segments > m->max_segments)
+			break;
+		kvc_cursor_step(c, &x->wire, n);
+		len += n;
+	}
+	if (len == run)
+		return len;
+
+	/* End with a block, most likely inside of a bvec. */
+	end = round_down(at + len, KVC_BLOCK_SIZE);
+	if (end <= at)
+		end = min(at + run, round_down(at, KVC_BLOCK_SIZE) + KVC_BLOCK_SIZE);
+	*c = start;
+	kvc_cursor_skip(c, &x->wire, end - at);
+	return end - at;
+}
+
+/*
+ * Make one bio for each request that the run takes. Counts parts, and fills
+ * them in only as far as there is @room.
  */
 static int kvc_xfer_carve(struct kvc_xfer *x, const struct kvc_xfer_desc *d,
 			  u32 room)
 {
-	const blk_opf_t opf = (d->write ? REQ_OP_WRITE | REQ_SYNC | REQ_IDLE :
-			       REQ_OP_READ) | KVC_FAILFAST;
 	struct kvc_cursor c = {};
 	u64 at = x->lo;
 
 	x->nr_parts = 0;
-	x->nr_gaps = 0;
 	while (at < x->hi) {
 		const u32 skip = at & (KVC_BLOCK_SIZE - 1);
 		u64 run = round_up(x->hi, KVC_BLOCK_SIZE) - (at - skip);
-		struct kvc_cursor start = c;
+		const struct kvc_cursor start = c;
+		const struct kvc_member *m;
 		struct kvc_place place;
 		struct kvc_part *p;
-		u32 len = 0, over;
+		sector_t sector;
+		u32 len;
 
 		place = kvc_place_data(d->g, d->segment, d->offset + at - skip,
 				       &run);
 		if (WARN_ON_ONCE(place.member >= x->set->nr || run <= skip))
 			return -EINVAL;
-		run = min3(run - skip, x->hi - at, (u64)SZ_1G);
-
-		while (len < run && c.i - start.i < BIO_MAX_VECS) {
-			const struct bio_vec *v = &x->wire.v[c.i];
-			u32 n = min_t(u64, run - len, v->bv_len - c.off);
-
-			if (len && !c.off && ((v->bv_offset | (v[-1].bv_offset +
-			    v[-1].bv_len)) & (KVC_CUT_PAGE - 1)))
-				x->nr_gaps++;
-			kvc_cursor_step(&c, &x->wire, n);
-			len += n;
-		}
-		/* Too many bvecs: end with a block, most likely inside a bvec. */
-		if (len < run) {
-			over = (at + len) & (KVC_BLOCK_SIZE - 1);
-			if (WARN_ON_ONCE(over >= len))
-				return -EINVAL;
-			len -= over;
-			c = start;
-			kvc_cursor_skip(&c, &x->wire, len);
-		}
+		m = &x->set->m[place.member];
+		sector = (place.block << (KVC_BLOCK_SHIFT - SECTOR_SHIFT)) +
+			 (skip >> SECTOR_SHIFT);
+		run = min3(run - skip, x->hi - at, (u64)m->max_bytes);
+		if (m->chunk_sectors)
+			run = min_t(u64, run, kvc_chunk_left(m, sector));
+		len = kvc_part_length(x, m, at, run, &c);
 
 		if (x->nr_parts < room) {
 			p = &x->parts[x->nr_parts];
@@ -647,20 +735,14 @@ static int kvc_xfer_carve(struct kvc_xfer *x, const struct kvc_xfer_desc *d,
 			p->m = &x->set->m[place.member];
 			p->end = at + len;
 			p->done = false;
-			bio_init(&p->bio, NULL, NULL, 0, opf);
-			if (d->write && p->m->volatile_cache)
-				p->bio.bi_opf |= REQ_FUA;
-			p->bio.bi_end_io = kvc_part_end_io;
-			p->bio.bi_iter.bi_sector = (place.block <<
-				(KVC_BLOCK_SHIFT - SECTOR_SHIFT)) +
-				(skip >> SECTOR_SHIFT);
-			/* As bio_iov_bvec_set() does: the list is not the bio's. */
-			p->bio.bi_io_vec = x->wire.v + start.i;
-			p->bio.bi_vcnt = c.i - start.i + !!c.off;
-			bio_set_flag(&p->bio, BIO_CLONED);
-			p->bio.bi_iter.bi_size = start.off + len;
-			bvec_iter_advance(p->bio.bi_io_vec, &p->bio.bi_iter,
+			p->iter = (struct bvec_iter){
+				.bi_sector = sector,
+				.bi_size = start.off + len,
+			};
+			bvec_iter_advance(x->wire.v + start.i, &p->iter,
 					  start.off);
+			kvc_part_prepare(p, x->wire.v + start.i,
+					 c.i - start.i + !!c.off, REQ_NOWAIT);
 		}
 		x->nr_parts++;
 		at += len;
@@ -694,31 +776,22 @@ none:
 	return ret;
 }
 
-/*
- * Submit what has not been. With so much out that submit_bio() might have to
- * wait for the device, the caller, who has a deadline, leaves the rest to a
- * work, which hasn't.
- */
-static void kvc_xfer_submit(struct kvc_xfer *x, bool is_work)
+/* Submit all parts, as far as that goes without waiting for the device. */
+static void kvc_xfer_submit(struct kvc_xfer *x)
 {
 	struct blk_plug plug;
+	u32 i;
 
 	if (x->nr_parts > 1)
 		blk_start_plug(&plug);
-	while (x->nr_submitted < x->nr_parts) {
-		struct kvc_part *p = &x->parts[x->nr_submitted];
+	for (i = 0; i < x->nr_parts; i++) {
+		struct kvc_part *p = &x->parts[i];
 
-		if (!is_work && (x->nr_gaps > KVC_MAX_GAPS ||
-				 atomic_read(&p->m->inflight) >= p->m->depth)) {
-			kref_get(&x->ref);
-			queue_work(x->set->submit_wq, &x->work);
-			break;
-		}
-		x->nr_submitted++;
-		if (unlikely(READ_ONCE(x->gave_up)))
-			kvc_part_end(p, -ETIMEDOUT);
-		else
+		/* Once one has to wait, those after it don't overtake it. */
+		if (likely(p->m->nowait && llist_empty(&x->later)))
 			kvc_member_submit(p->m, &p->bio);
+		else
+			kvc_part_later(p);
 	}
 	if (x->nr_parts > 1)
 		blk_finish_plug(&plug);
@@ -727,14 +800,28 @@ static void kvc_xfer_submit(struct kvc_xfer *x, bool is_work)
 static void kvc_xfer_work(struct work_struct *work)
 {
 	struct kvc_xfer *x = container_of(work, struct kvc_xfer, work);
+	struct llist_node *list = llist_reverse_order(llist_del_all(&x->later));
+	struct kvc_part *p, *next;
+	struct blk_plug plug;
 
-	kvc_xfer_submit(x, true);
+	blk_start_plug(&plug);
+	llist_for_each_entry_safe(p, next, list, later) {
+		if (READ_ONCE(x->gave_up)) {
+			kvc_part_end(p, -ETIMEDOUT);
+			continue;
+		}
+		bio_uninit(&p->bio);
+		kvc_part_prepare(p, p->bio.bi_io_vec, p->bio.bi_vcnt, 0);
+		kvc_member_submit(p->m, &p->bio);
+	}
+	blk_finish_plug(&plug);
 	kref_put(&x->ref, kvc_xfer_last);
 }
 
 static bool kvc_xfer_sane(const struct kvc_xfer_desc *d)
 {
-	if (!d->bytes || d->bytes > kvc_segment_bytes(d->g) ||
+	if (d->segment >= d->g->nr_segments ||
+	    !d->bytes || d->bytes > kvc_segment_bytes(d->g) ||
 	    d->offset & (KVC_BLOCK_SIZE - 1) ||
 	    d->offset > kvc_segment_bytes(d->g) -
 			round_up(d->bytes, KVC_BLOCK_SIZE))
@@ -774,7 +861,7 @@ struct kvc_xfer *kvc_xfer_start(const struct kvc_xfer_desc *d)
 	INIT_WORK(&x->work, kvc_xfer_work);
 	kvc_vecs_init(&x->mem, x->inline_mem, KVC_INLINE_VECS);
 	kvc_vecs_init(&x->wire, x->inline_wire, KVC_INLINE_VECS);
-	kvc_vecs_init(&x->bounce, x->inline_bounce, ARRAY_SIZE(x->inline_bounce));
+	kvc_vecs_init(&x->bounce, &x->inline_bounce, 1);
 
 	if (iov_iter_is_kvec(d->iter) &&
 	    is_vmalloc_addr(d->iter->kvec->iov_base)) {
@@ -810,7 +897,7 @@ struct kvc_xfer *kvc_xfer_start(const struct kvc_xfer_desc *d)
 	atomic_set(&x->pending, x->nr_parts);
 	kref_get(&x->ref);		/* the bios' */
 	kvc_members_get(x->set);
-	kvc_xfer_submit(x, false);
+	kvc_xfer_submit(x);
 	return x;
 
 free:
