@@ -5,6 +5,10 @@
  * abandon: write a pool's number, and the attachment ends as if the host had
  *	crashed there and then: no bio goes out any more, nothing is written, all
  *	state is forgotten. For tests: hundreds of crashes in one boot.
+ * abandon_after: write how many bios that write may still go out; then I/O
+ *	stops for the attachment that sends the next one, be it still attaching.
+ *	An attach fails by that, a pool that serves is to be written to abandon.
+ *	Reads back what is left.
  * ags: every AG of every pool: epoch, journal, segments by state.
  */
 #include <linux/debugfs.h>
@@ -39,6 +43,41 @@ static const struct file_operations kvc_abandon_fops = {
 	.open = simple_open,
 	.write = kvc_abandon_write,
 };
+
+/* --- abandon_after --- */
+
+DEFINE_STATIC_KEY_FALSE(kvc_abandon_planned);
+
+/* Writes that may still go out, plus one; not above 0: no plan, or it is done. */
+static atomic_t kvc_abandon_left;
+
+bool kvc_abandon_countdown(void)
+{
+	return atomic_read(&kvc_abandon_left) > 0 &&
+	       atomic_dec_return(&kvc_abandon_left) == 0;
+}
+
+static int kvc_abandon_after_get(void *unused, u64 *writes)
+{
+	*writes = max(atomic_read(&kvc_abandon_left) - 1, 0);
+	return 0;
+}
+
+static int kvc_abandon_after_set(void *unused, u64 writes)
+{
+	if (writes >= INT_MAX)
+		return -EINVAL;
+	atomic_set(&kvc_abandon_left, writes ? writes + 1 : 0);
+	if (writes)
+		static_branch_enable(&kvc_abandon_planned);
+	else
+		static_branch_disable(&kvc_abandon_planned);
+	return 0;
+}
+DEFINE_DEBUGFS_ATTRIBUTE(kvc_abandon_after_fops, kvc_abandon_after_get,
+			 kvc_abandon_after_set, "%llu\n");
+
+/* --- ags --- */
 
 static void kvc_show_ag(struct seq_file *m, struct kvc_ag *ag)
 {
@@ -89,6 +128,8 @@ void kvc_debugfs_init(void)
 	kvc_debugfs = debugfs_create_dir("kvcache", NULL);
 	debugfs_create_file("abandon", 0200, kvc_debugfs, NULL,
 			    &kvc_abandon_fops);
+	debugfs_create_file_unsafe("abandon_after", 0600, kvc_debugfs, NULL,
+				   &kvc_abandon_after_fops);
 	debugfs_create_file("ags", 0400, kvc_debugfs, NULL, &kvc_ags_fops);
 }
 

@@ -499,10 +499,11 @@ static int kvc_join_show(struct kvc_join *join, char *reason)
 	do {
 		err = kvc_slot_beat(join, join->g->lease_ms / 4);
 	} while (err && kvc_join_lease_ok(join));
-	if (err)
-		kvc_reason(reason, "pool %s: the lease ran out while joining (%d)",
-			   join->g->name, err);
-	return err;
+	if (!err)
+		return 0;
+	kvc_reason(reason, "pool %s: the lease ran out while joining (%d)",
+		   join->g->name, err);
+	return -ESTALE;
 }
 
 static int kvc_join_do(struct kvc_join *join, char *reason)

@@ -255,6 +255,8 @@ static void kvc_batch_done(struct kvc_batch *b)
 
 	if (!b->error)
 		kvc_journal_settle(j);
+	else if (READ_ONCE(j->set->abandoned))
+		kvc_journal_kill(j, -ESTALE);	/* it can't go through any more */
 	if (dead)
 		kvc_batch_free_dynamic(dead);
 	wake_up_all(&j->wait);

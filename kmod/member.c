@@ -22,6 +22,7 @@
 #include <linux/slab.h>
 #include "member.h"
 #include "compat.h"
+#include "debugfs.h"
 
 #define KVC_FAILFAST	(REQ_FAILFAST_DEV | REQ_FAILFAST_TRANSPORT | \
 			 REQ_FAILFAST_DRIVER)
@@ -117,6 +118,9 @@ void kvc_member_submit(struct kvc_member *m, struct bio *bio)
 		bio_set_dev(bio, m->bdev);
 	else
 		status = BLK_STS_OFFLINE;
+
+	if (kvc_abandon_due(bio))
+		WRITE_ONCE(set->abandoned, true);
 
 	preempt_disable();
 	if (READ_ONCE(set->abandoned))

@@ -106,7 +106,8 @@ struct kvcache_attach_member {
  * all left in good order. Interruptible. Errors: EBUSY (another host or
  * attachment holds it, or a device is in use), EUCLEAN (labels disagree or
  * media are malformed), EOPNOTSUPP (unknown features), ENXIO (members
- * missing), ENOENT, EIO, ENOMEM, EINTR; each with @reason.
+ * missing), ESTALE (the lease ran out before all was loaded: try again),
+ * ENOENT, EIO, ENOMEM, EINTR; each with @reason.
  */
 struct kvcache_attach {
 	__u32	size;
