@@ -336,6 +336,14 @@ void kvc_ag_entry_died(struct kvc_entry *e)
 		atomic_inc(&seg->dead);
 }
 
+void kvc_entry_unlist(struct kvc_entry *e)
+{
+	u32 was = atomic_fetch_andnot(KVC_ENTRY_COMMITTED, &e->where);
+
+	if ((was & KVC_ENTRY_COMMITTED) && (was & KVC_ENTRY_DEAD))
+		atomic_dec(&kvc_entry_segment(e)->dead);
+}
+
 void kvc_segment_put_reader(struct kvc_segment *seg)
 {
 	struct kvc_ag *ag = seg->ag;

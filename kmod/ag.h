@@ -85,7 +85,7 @@ enum kvc_role {
  * @writers: puts whose outcome is not known; none at SEAL and RETIRE (rule 17)
  * @live: objects that can be hit
  * @live_blocks: their 4 KiB blocks
- * @dead: objects with a record here that can't be hit any more
+ * @dead: COMMITTED objects that can't be hit any more
  * @space: while ACTIVE
  * @chunks: entries; appended under the AG's lock
  * @log: while unsealed
@@ -263,6 +263,9 @@ void kvc_ag_publish(struct kvc_reservation *r);
 
 /* An entry can't be hit any more: count it. Any context; once per entry. */
 void kvc_ag_entry_died(struct kvc_entry *e);
+
+/* Its segment's summary does not list it, so it needs no DELETE there. */
+void kvc_entry_unlist(struct kvc_entry *e);
 
 /* Drop a segment's reader. Any context. */
 void kvc_segment_put_reader(struct kvc_segment *seg);

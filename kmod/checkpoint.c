@@ -144,7 +144,8 @@ u64 kvc_ag_checkpoint_bytes(struct kvc_ag *ag)
 		if (seg->s.state == KVC_SEG_OPEN)
 			bytes += seg->log.bytes;
 		else if (seg->s.state == KVC_SEG_SEALED)
-			bytes += (u64)atomic_read(&seg->dead) * KVC_DELETE_LENGTH;
+			bytes += (u64)max(atomic_read(&seg->dead), 0) *
+				 KVC_DELETE_LENGTH;
 	}
 	return bytes;
 }

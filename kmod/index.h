@@ -22,7 +22,7 @@ struct kvc_segment;
 #define KVC_ENTRY_DYING		(1U << 20)	/* its DELETE is on the way */
 #define KVC_ENTRY_TOUCHED	(1U << 21)	/* read since eviction passed */
 #define KVC_ENTRY_PINNED	(1U << 22)	/* struct kvc_pin says until when */
-#define KVC_ENTRY_COMMITTED	(1U << 23)	/* has a PUT record */
+#define KVC_ENTRY_COMMITTED	(1U << 23)	/* has a PUT that a load may find */
 #define KVC_ENTRY_DEPTH_SHIFT	24
 #define KVC_ENTRY_DEPTH_MAX	0xffU
 

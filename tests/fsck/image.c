@@ -445,8 +445,9 @@ void img_seal_spoiled(struct img *img, struct img_ag *a, struct img_segment *s,
 	__le32 block_crc;
 	u8 *block;
 
+	/* The dead are not listed: see format.rst. */
 	for (i = 0; i < a->nr_objects; i++) {
-		if (is_of(&a->objects[i], s))
+		if (is_of(&a->objects[i], s) && !a->objects[i].dead)
 			order[n++] = &a->objects[i];
 	}
 	qsort(order, n, sizeof(*order), by_offset);

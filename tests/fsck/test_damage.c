@@ -93,8 +93,8 @@ static void make_scene(struct scene *s, u32 flags)
 	s->sealed = open_new(s);
 	s->live = put_some(s, s->sealed, 60);
 	s->dead = s->live + 7;
-	img_delete(&s->img, s->a, object(s, s->dead));
 	img_seal(&s->img, s->a, s->sealed);
+	img_delete(&s->img, s->a, object(s, s->dead));
 	s->open = open_new(s);
 	put_some(s, s->open, 3);
 	img_flush(&s->img, s->a);
@@ -1206,6 +1206,18 @@ static void summary_extra(struct scene *s)
 	reseal(s, NULL);
 }
 
+/* One that was dead at the checkpoint, which so does not tell of it. */
+static void summary_revives(struct scene *s)
+{
+	u32 dead = put_some(s, s->open, 2);
+
+	img_delete(&s->img, s->a, object(s, dead));
+	img_checkpoint(&s->img, s->a, true);
+	object(s, dead)->dead = false;
+	reseal(s, NULL);
+	object(s, dead)->dead = true;
+}
+
 /* --- data --- */
 
 static void rotten_data(struct scene *s)
@@ -1440,6 +1452,7 @@ static const struct damage cases[] = {
 	{ "summary that repeats one", summary_repeats,
 	  "summary-misses(error)" },
 	{ "summary with one more", summary_extra, "summary-extra(error)" },
+	{ "summary that revives", summary_revives, "summary-extra(error)" },
 	{ "summary that differs", summary_differs,
 	  "summary-differs(error)" },
 	/* data */

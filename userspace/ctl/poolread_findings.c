@@ -380,7 +380,7 @@ static const struct pr_code_info infos[PR_NR_CODES] = {
 	},
 	[PR_SUMMARY_EXTRA] = {
 		"summary-extra", PR_ERROR,
-		"A summary lists an object that was never put: a get may answer with other bytes.",
+		"A summary lists an object that was never put, or that was dead at the last checkpoint before the seal: a get may answer with other bytes, or a deleted object come back.",
 		REPORT,
 	},
 	[PR_SUMMARY_DIFFERS] = {

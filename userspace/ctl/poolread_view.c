@@ -645,10 +645,15 @@ static void take_put(struct pr_view *v, const struct kvc_put *p, u64 position)
 	add_put(v, p, position);
 }
 
-/* Take a DELETE for a segment that has objects, in the right generation. */
+/*
+ * Take a DELETE for a segment that has objects, in the right generation. A
+ * checkpoint may delete what the summary does not list: whoever has loaded the
+ * segment from the records before its SEAL could not know that.
+ */
 static void kill(struct pr_view *v, const struct pr_segment *s,
-		 const struct kvc_delete *d, u64 position, const char *who)
+		 const struct kvc_delete *d, u64 position, bool checkpoint)
 {
+	const char *who = checkpoint ? "the checkpoint" : "the journal";
 	struct pr_where w = view_where(v, position, d->segment);
 	struct pr_object *o;
 
@@ -661,7 +666,7 @@ static void kill(struct pr_view *v, const struct pr_segment *s,
 		set_dead(v, o);
 		return;
 	}
-	if (!s->opaque)
+	if (!s->opaque && !checkpoint)
 		found(v, PR_DELETE_UNKNOWN, w,
 		      "%s deletes an object at segment %u, block %u, where there is no such one",
 		      who, d->segment, d->offset);
@@ -677,7 +682,7 @@ static void take_delete(struct pr_view *v, const struct kvc_delete *d,
 	bool late = d->generation <= s->rec.generation;
 
 	if (holds_objects(s) && s->rec.generation == d->generation)
-		kill(v, s, d, position, "the journal");
+		kill(v, s, d, position, false);
 	else
 		found_as(v, PR_DELETE_UNKNOWN, late ? PR_INFO : PR_WARNING,
 			 view_where(v, position, d->segment),
@@ -825,7 +830,7 @@ static void list_delete(struct pr_view *v, const struct kvc_delete *d,
 
 	if (s->listed && s->rec.state == KVC_SEG_SEALED &&
 	    s->rec.generation == d->generation)
-		kill(v, s, d, position, "the checkpoint");
+		kill(v, s, d, position, true);
 	else
 		found(v, PR_CHECKPOINT_ENTRY,
 		      view_where(v, position, d->segment),
@@ -1010,11 +1015,11 @@ static void compare_put(struct summary_walk *k, const struct kvc_put *p)
 
 	o = pr_view_find(v, p->hash, p->segment, p->generation, p->offset);
 	if (!o) {
-		/* What was dead before the checkpoint is not known. */
-		if (!k->s->partial)
-			found(v, PR_SUMMARY_EXTRA, k->where,
-			      "the summary of segment %u lists an object at block %u that the journal does not know",
-			      p->segment, p->offset);
+		/* Nor does whoever loads from here: he does not delete it. */
+		found(v, PR_SUMMARY_EXTRA, k->where,
+		      "the summary of segment %u lists an object at block %u that the journal does not know%s",
+		      p->segment, p->offset, k->s->partial ?
+		      ", if it was not dead before the checkpoint" : "");
 		added = add_put(v, p, PR_FROM_SUMMARY);
 		if (added) {
 			set_dead(v, added);
@@ -1166,7 +1171,8 @@ static void judge_missing(struct pr_view *v, const struct pr_segment *s)
 	for (i = s->first; i != PR_NONE; i = v->objects[i].next_segment) {
 		const struct pr_object *o = &v->objects[i];
 
-		if (!o->dead && !o->in_summary)
+		/* What has expired may be forgotten without a word. */
+		if (!o->dead && !o->in_summary && !pr_expired(v->pool, o))
 			found(v, PR_SUMMARY_MISSES,
 			      view_where(v, o->position, s->rec.segment),
 			      "the summary of segment %u does not list the object at block %u",
