@@ -207,8 +207,9 @@ static void compare_said(struct comparison *k)
 				count(&k->back, o);
 		} else if (o->dead && both_have(k, o, KVC_SEG_SEALED)) {
 			/* What was dead in an open segment was never listed. */
-			if (was ? !was->dead : !s->partial &&
-			    !may_have_expired(k, o))
+			/* What has expired may die without a DELETE. */
+			if ((was ? !was->dead : !s->partial) &&
+			    !may_have_expired(k, was ?: o))
 				count(&k->lost, o);
 		}
 	}
