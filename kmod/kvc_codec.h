@@ -296,6 +296,8 @@ struct kvc_journal_info {
 /**
  * kvc_journal_begin() - start an empty journal block
  * @block: KVC_BLOCK_SIZE bytes, zeroed here
+ * @ag: AG
+ * @epoch: epoch
  */
 void kvc_journal_begin(void *block, u32 ag, u64 epoch);
 
@@ -306,8 +308,11 @@ bool kvc_journal_add(void *block, const struct kvc_record *rec);
 u32 kvc_journal_room(const void *block);
 
 /**
- * kvc_journal_open() - read the header of a block that passed
- *	kvc_block_verify(), and set up the walk over its records
+ * kvc_journal_open() - take the header of a journal block apart
+ * @block: passed kvc_block_verify()
+ * @g: geometry
+ * @j: filled in
+ * @it: set up to walk over the block's records
  *
  * Return: 0 or -EINVAL.
  */

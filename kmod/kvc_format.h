@@ -136,6 +136,7 @@ struct kvc_label_member {
  * @first_member: its members are a run in the member list
  * @nr_members: length of that run
  * @width: members that one segment is striped over; power of two <= nr_members
+ * @reserved0: 0
  * @first_lane: first lane slot that it uses on each of its members
  * @first_journal: first journal place that it uses on each of its members
  */
@@ -176,6 +177,7 @@ struct kvc_label_span {
  * @slot_blocks: 4 KiB blocks per slot: ceil(AGs / KVC_AGS_PER_SLOT_BLOCK)
  * @segment_shift: log2 of the segment size
  * @unit_shift: KVC_UNIT_SHIFT
+ * @reserved0: 0
  * @slot_start: block at which the slots start, on members that hold a copy
  * @journal_start: block at which the journal places start
  * @ring_blocks: blocks in the ring of one area
@@ -183,8 +185,10 @@ struct kvc_label_span {
  * @data_start: block at which lane slots start
  * @nr_lanes: lane slots per member; one is segment size / width of its span,
  *	and spans of another width count in lane slots of their own size
+ * @reserved1: 0
  * @spans: see struct kvc_label_span
  * @members: see struct kvc_label_member
+ * @reserved2: 0
  */
 struct kvc_label {
 	struct kvc_block_header h;
@@ -252,6 +256,7 @@ struct kvc_slot_ag {
  * @nqn: host NQN, NUL-terminated; empty if it has none
  * @node: host name, NUL-terminated
  * @ags: per AG
+ * @reserved0: 0
  */
 struct kvc_slot_block {
 	struct kvc_block_header h;
@@ -278,6 +283,7 @@ struct kvc_slot_block {
  * @epoch: e; e % KVC_NR_AREAS is the area's number
  * @head: full position of the first block that counts
  * @checkpoint: full position of the checkpoint's first block, >= @head
+ * @reserved0: 0
  */
 struct kvc_area_block {
 	struct kvc_block_header h;
@@ -290,6 +296,8 @@ struct kvc_area_block {
 	__u8	reserved0[3992];
 };
 
+#define KVC_JOURNAL_DATA	(4096 - 88)
+
 /**
  * struct kvc_journal_block - a block of the ring, or of a checkpoint in it
  * @h: header; @h.sequence is the full position: 0 for the epoch's first
@@ -301,7 +309,6 @@ struct kvc_area_block {
  * @epoch: epoch
  * @data: whole records, back to back
  */
-#define KVC_JOURNAL_DATA	(4096 - 88)
 struct kvc_journal_block {
 	struct kvc_block_header h;
 	__le32	ag;
@@ -311,6 +318,8 @@ struct kvc_journal_block {
 	__le64	reserved0;
 	__u8	data[KVC_JOURNAL_DATA];
 };
+
+#define KVC_SUMMARY_DATA	(4096 - 88)
 
 /**
  * struct kvc_summary_block - one block of a segment's summary
@@ -323,7 +332,6 @@ struct kvc_journal_block {
  * @generation: of @segment
  * @data: PUT records, back to back, in order of their offset
  */
-#define KVC_SUMMARY_DATA	(4096 - 88)
 struct kvc_summary_block {
 	struct kvc_block_header h;
 	__le32	ag;

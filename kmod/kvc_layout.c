@@ -102,7 +102,7 @@ static int check_name(const char *name, const char **why)
 		return refuse(why, "the pool name starts with a dot");
 	for (i = 0; i < KVC_NAME_SIZE && name[i]; i++) {
 		if (name[i] <= ' ' || name[i] > '~' || name[i] == '/')
-			return refuse(why, "the pool name must be printable ASCII, no blank, no slash");
+			return refuse(why, "the pool name must be printable, no blank, no slash");
 	}
 	if (i == KVC_NAME_SIZE)
 		return refuse(why, "the pool name is longer than 63 characters");

@@ -31,14 +31,10 @@ struct kvc_member_info {
 	u64 missing_since;
 };
 
-/**
- * struct kvc_geometry - the label in host order, less what differs by member
- * @uuid: pool UUID
- * @name: NUL-terminated
- * @nr_ags: sum over @spans
- * @nr_segments: sum over @spans
- *
- * All other fields as in struct kvc_label.
+/*
+ * The label in host order, less what differs by member. The name is
+ * NUL-terminated, nr_ags and nr_segments are sums over the spans; all other
+ * fields are as in struct kvc_label.
  */
 struct kvc_geometry {
 	u8 uuid[16];
