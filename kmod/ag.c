@@ -161,6 +161,12 @@ bool kvc_segment_healthy(const struct kvc_segment *seg)
 	return true;
 }
 
+bool kvc_ag_takes_puts(const struct kvc_ag *ag)
+{
+	return ag->owned && !READ_ONCE(ag->journal.killed) &&
+	       kvc_member_health(ag->journal.home) == KVC_HEALTH_LIVE;
+}
+
 u32 kvc_ag_put_reserve(const struct kvc_ag *ag)
 {
 	return ag->join->g->ring_blocks / 8 * 3;

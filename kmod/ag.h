@@ -191,6 +191,9 @@ static inline struct kvc_segment *kvc_ag_segment(struct kvc_ag *ag, u32 number)
 	return &ag->segments[number - ag->first];
 }
 
+/* Owned, its journal sound, its home member live: it takes puts and deletes. */
+bool kvc_ag_takes_puts(const struct kvc_ag *ag);
+
 /* All members of the segment are live. */
 bool kvc_segment_healthy(const struct kvc_segment *seg);
 

@@ -189,16 +189,23 @@ static int kvc_join_choose(struct kvc_join *join, char *reason)
 	return 0;
 }
 
+#define KVC_CLAIM_TRIES	20
+
 /* Steps 2 and 3. */
 static int kvc_join_claim(struct kvc_join *join, struct kvc_sighting *seen,
 			  char *reason)
 {
-	unsigned long settle = clamp_t(unsigned long, join->g->lease_ms / 8, 20,
-				       1000);
+	unsigned long settle = max(join->g->lease_ms / 4, 20U);
 	unsigned long scanned;
-	int err;
+	int err, tries = 0;
 
 	do {
+		if (tries++ == KVC_CLAIM_TRIES) {
+			kvc_reason(reason,
+				   "the members of pool %s answer too slowly for its lease of %u ms",
+				   join->g->name, join->g->lease_ms);
+			return -ETIMEDOUT;
+		}
 		err = kvc_join_choose(join, reason);
 		if (err)
 			return err;
@@ -221,7 +228,11 @@ static int kvc_join_claim(struct kvc_join *join, struct kvc_sighting *seen,
 				   err);
 			return err;
 		}
-	} while (time_after(jiffies, scanned + msecs_to_jiffies(settle / 2)));
+		/*
+		 * A rival's wait for us must have been longer than we took
+		 * from scan to claim.
+		 */
+	} while (time_after_eq(jiffies, scanned + msecs_to_jiffies(settle)));
 
 	err = kvc_join_sleep(join, settle);
 	if (!err)

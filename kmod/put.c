@@ -82,12 +82,6 @@ static void kvc_put_abort(struct kvc_op *op, int error)
 	kref_put(&put->ref, kvc_put_free);
 }
 
-static bool kvc_ag_takes_puts(const struct kvc_ag *ag)
-{
-	return ag->owned && !READ_ONCE(ag->journal.killed) &&
-	       kvc_member_health(ag->journal.home) == KVC_HEALTH_LIVE;
-}
-
 /* How long is the queue that a put here would stand in? */
 static unsigned int kvc_ag_queue(const struct kvc_ag *ag)
 {
