@@ -49,4 +49,5 @@ module_exit(kvc_exit);
 MODULE_DESCRIPTION("Key-value objects on block devices that many hosts share");
 MODULE_AUTHOR("kvcache developers");
 MODULE_LICENSE("GPL");
+MODULE_VERSION("0.1.0");
 MODULE_SOFTDEP("pre: crc32c");
