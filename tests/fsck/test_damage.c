@@ -718,19 +718,30 @@ static void attach_revives(struct scene *s)
 	img_attach(&s->img, 0, IMG_ATTACHED);
 }
 
-/*
- * Deleted, then a checkpoint that need not say so, then a summary that lists it:
- * a new owner has to find out by itself.
- */
+static void reseal(struct scene *s, void (*spoil)(struct kvc_record *, u32))
+{
+	img_flush(&s->img, s->a);
+	img_seal_spoiled(&s->img, s->a, s->open, spoil);
+	img_flush(&s->img, s->a);
+}
+
+/* One that was dead at the checkpoint, which so does not tell of it. */
+static void summary_revives(struct scene *s)
+{
+	u32 dead = put_some(s, s->open, 2);
+
+	img_delete(&s->img, s->a, object(s, dead));
+	img_checkpoint(&s->img, s->a, true);
+	object(s, dead)->dead = false;
+	reseal(s, NULL);
+	object(s, dead)->dead = true;
+}
+
+/* The next owner goes on from a summary that lists the dead, and believes it. */
 static void attach_revives_listed(struct scene *s)
 {
-	u32 i = s->a->nr_objects - 1;
-
-	img_delete(&s->img, s->a, object(s, i));
-	img_checkpoint(&s->img, s->a, true);
-	img_seal(&s->img, s->a, s->open);
-	img_flush(&s->img, s->a);
-	object(s, i)->forgotten = true;
+	summary_revives(s);
+	object(s, s->a->nr_objects - 2)->forgotten = true;
 	img_attach(&s->img, 0, IMG_ATTACHED);
 }
 
@@ -1050,13 +1061,6 @@ static void put_over_expiring(struct scene *s)
 
 /* --- summaries --- */
 
-static void reseal(struct scene *s, void (*spoil)(struct kvc_record *, u32))
-{
-	img_flush(&s->img, s->a);
-	img_seal_spoiled(&s->img, s->a, s->open, spoil);
-	img_flush(&s->img, s->a);
-}
-
 static void wiped_summary(struct scene *s)
 {
 	wipe(img_block(&s->img, img_summary_place(&s->img, s->sealed, 0)));
@@ -1204,18 +1208,6 @@ static void summary_extra(struct scene *s)
 	put_some(s, s->open, 1);
 	s->a->nr_pending = 0;
 	reseal(s, NULL);
-}
-
-/* One that was dead at the checkpoint, which so does not tell of it. */
-static void summary_revives(struct scene *s)
-{
-	u32 dead = put_some(s, s->open, 2);
-
-	img_delete(&s->img, s->a, object(s, dead));
-	img_checkpoint(&s->img, s->a, true);
-	object(s, dead)->dead = false;
-	reseal(s, NULL);
-	object(s, dead)->dead = true;
 }
 
 /* --- data --- */
