@@ -30,8 +30,6 @@
 #include "member.h"
 #include "kvc_codec.h"
 
-#define KVC_BATCH_BLOCKS	16
-
 /**
  * struct kvc_commit - who wants to know when a position is durable
  * @node: in the journal's list, in order of @position

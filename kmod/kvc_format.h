@@ -296,6 +296,9 @@ struct kvc_area_block {
 	__u8	reserved0[3992];
 };
 
+/* Blocks of records that an owner has in flight at most, beside a checkpoint. */
+#define KVC_BATCH_BLOCKS	16
+
 #define KVC_JOURNAL_DATA	(4096 - 88)
 
 /**
@@ -438,7 +441,8 @@ enum kvc_segment_state {
  * @r: header; @r.flags is the enum kvc_segment_state that holds from here on
  * @generation: the segment's count of lives; OPEN names the new one
  * @order: sealed: place in the AG's reclaim order, going up by seal;
- *	retired: full position of the RETIRE; else 0
+ *	retired: in a SEGMENT record of the epoch that retired it the full
+ *	position of the RETIRE, which itself has 0; else 0
  * @summary_segment: sealed: segment that holds the summary, as a rule itself
  * @summary_offset: its first block there, in 4 KiB blocks
  * @summary_blocks: its length in blocks

@@ -17,13 +17,13 @@
  * @g: geometry in it
  * @member: which member it says to be
  * @sequence: label sequence
- * @incarnation: of who wrote it
+ * @writer: who wrote it
  */
 struct kvc_found {
 	struct kvc_geometry g;
 	u32 member;
 	u64 sequence;
-	u64 incarnation;
+	struct kvc_writer writer;
 };
 
 /* Take a copy's block if it is a better label than the one found so far. */
@@ -56,7 +56,8 @@ static int kvc_label_take(const void *block, struct kvc_place where,
 		f->g = *g;
 		f->member = member;
 		f->sequence = le64_to_cpu(h->sequence);
-		f->incarnation = le64_to_cpu(h->incarnation);
+		f->writer.slot = le32_to_cpu(h->slot);
+		f->writer.incarnation = le64_to_cpu(h->incarnation);
 		*have = true;
 	}
 	kfree(g);
@@ -133,7 +134,7 @@ static int kvc_label_sibling(struct kvc_attach_args *args, u32 i,
 		return -EUCLEAN;
 	}
 	if (f->sequence == newest->sequence) {
-		if (f->incarnation != newest->incarnation ||
+		if (f->writer.incarnation != newest->writer.incarnation ||
 		    memcmp(f->g.members, newest->g.members,
 			   sizeof(f->g.members))) {
 			kvc_reason(args->reason,
@@ -160,8 +161,9 @@ static int kvc_label_sibling(struct kvc_attach_args *args, u32 i,
 
 static int kvc_labels_judge(struct kvc_attach_args *args,
 			    const struct kvc_found *found,
-			    struct kvc_geometry *g, u64 *sequence, int *order)
+			    struct kvc_found_pool *pool)
 {
+	int *order = pool->order;
 	const struct kvc_found *newest = &found[0];
 	u32 i, missing = 0, first = 0;
 	int err;
@@ -170,7 +172,7 @@ static int kvc_labels_judge(struct kvc_attach_args *args,
 		if (found[i].sequence > newest->sequence &&
 		    !memcmp(found[i].g.uuid, newest->g.uuid, 16))
 			newest = &found[i];
-	memset(order, -1, KVC_MAX_MEMBERS * sizeof(*order));
+	memset(order, -1, sizeof(pool->order));
 	for (i = 0; i < args->nr; i++) {
 		err = kvc_label_sibling(args, i, &found[i], newest);
 		if (err)
@@ -183,6 +185,7 @@ static int kvc_labels_judge(struct kvc_attach_args *args,
 			return -EUCLEAN;
 		}
 		order[found[i].member] = i;
+		pool->lagging |= found[i].sequence != newest->sequence;
 	}
 	for (i = 0; i < newest->g.nr_members; i++) {
 		if (order[i] >= 0)
@@ -197,13 +200,13 @@ static int kvc_labels_judge(struct kvc_attach_args *args,
 			   newest->g.members[first].uuid);
 		return -ENXIO;
 	}
-	*g = newest->g;
-	*sequence = newest->sequence;
+	pool->g = newest->g;
+	pool->sequence = newest->sequence;
+	pool->writer = newest->writer;
 	return 0;
 }
 
-int kvc_labels_read(struct kvc_attach_args *args, struct kvc_geometry *g,
-		    u64 *sequence, int *order)
+int kvc_labels_read(struct kvc_attach_args *args, struct kvc_found_pool *pool)
 {
 	struct kvc_member_set *set;
 	struct kvc_found *found;
@@ -231,17 +234,16 @@ int kvc_labels_read(struct kvc_attach_args *args, struct kvc_geometry *g,
 	}
 	kvc_members_stop(set);
 	if (!err)
-		err = kvc_labels_judge(args, found, g, sequence, order);
+		err = kvc_labels_judge(args, found, pool);
 free:
 	kvfree(found);
 	kvfree(set);
 	return err;
 }
 
-int kvc_labels_write(struct kvc_pool *pool, u64 sequence,
-		     const struct kvc_writer *w)
+int kvc_labels_write(struct kvc_pool *pool, const struct kvc_geometry *g,
+		     u64 sequence, const struct kvc_writer *w)
 {
-	const struct kvc_geometry *g = &pool->g;
 	void *block;
 	u32 i, copy;
 	int err = 0;

@@ -6,29 +6,44 @@
 #include "pool.h"
 
 /**
+ * struct kvc_found_pool - what the labels of a pool's members say together
+ * @g: the geometry that they agree on
+ * @sequence: of the newest label
+ * @writer: of the newest label
+ * @lagging: some member's label is one behind: an attach was cut short
+ * @order: order[i] is the place among the given paths of member i, -1: missing
+ */
+struct kvc_found_pool {
+	struct kvc_geometry g;
+	u64 sequence;
+	struct kvc_writer writer;
+	bool lagging;
+	int order[KVC_MAX_MEMBERS];
+};
+
+/**
  * kvc_labels_read() - read the labels of the given devices and judge them
  * @args: paths and identifiers; @args->reason gets a sentence on failure
- * @g: the geometry that they agree on
- * @sequence: set to the label's sequence
- * @order: order[i] is the place in @args->paths of member i, -1: missing
+ * @pool: filled in
  *
  * Opens the devices for itself and closes them again.
  *
  * Return: 0, -EUCLEAN (no label, or they disagree), -ENXIO (members missing and
  * not degraded), -EOPNOTSUPP, or what opening gave.
  */
-int kvc_labels_read(struct kvc_attach_args *args, struct kvc_geometry *g,
-		    u64 *sequence, int *order);
+int kvc_labels_read(struct kvc_attach_args *args, struct kvc_found_pool *pool);
 
 /**
  * kvc_labels_write() - write every present member's labels anew
- * @pool: members open; @pool->g says which are missing
- * @sequence: new sequence
+ * @pool: members open
+ * @g: what the labels shall say
+ * @sequence: sequence
  * @w: writer
  *
  * Copy by copy, so that one sound label stands at any moment.
  */
-int kvc_labels_write(struct kvc_pool *pool, u64 sequence,
+int kvc_labels_write(struct kvc_pool *pool, const struct kvc_geometry *g,
+		     u64 sequence,
 		     const struct kvc_writer *w);
 
 #endif

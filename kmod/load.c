@@ -338,9 +338,27 @@ static int kvc_load_summary_put(const struct kvc_put *put, void *arg)
 }
 
 /*
- * A summary that is not there is no error yet: the journal behind the checkpoint
- * may say that the segment was retired and used again.
+ * A summary that is not sound is no error yet: the journal behind the checkpoint
+ * may say that the segment was retired and used again. One whose member does
+ * not answer now is: it may be sound.
  */
+static int kvc_load_summary_read(struct kvc_loader *l, struct kvc_segment *seg,
+				 void **buf)
+{
+	struct kvc_join *join = l->ag->join;
+	int tries, err = 0;
+
+	for (tries = 0; tries < 3; tries++) {
+		err = kvc_summary_read(join, &seg->s, buf);
+		if (err != -EIO)
+			return err;
+		if (!kvc_segment_healthy(seg) && !join->pool->degraded)
+			return -EAGAIN;
+	}
+	/* The member lives, or is known to be missing: the blocks are gone. */
+	return err;
+}
+
 static int kvc_load_summaries(struct kvc_loader *l)
 {
 	struct kvc_load_summary s = { .l = l };
@@ -352,9 +370,11 @@ static int kvc_load_summaries(struct kvc_loader *l)
 		s.seg = &l->ag->segments[i];
 		if (s.seg->s.state != KVC_SEG_SEALED)
 			continue;
-		err = kvc_summary_read(l->ag->join, &s.seg->s, &buf);
-		if (err == -ENOMEM)
+		err = kvc_load_summary_read(l, s.seg, &buf);
+		if (err == -ENOMEM || err == -ESTALE)
 			return err;
+		if (err == -EAGAIN)
+			return -EIO;
 		if (err) {
 			s.seg->role = KVC_ROLE_FULL;	/* marks it as lost */
 			continue;
@@ -368,6 +388,11 @@ static int kvc_load_summaries(struct kvc_loader *l)
 	return 0;
 }
 
+/*
+ * A sealed segment without its summary is retired: were it left, the next
+ * checkpoint would not tell what of it is deleted, and a summary that can be
+ * read again one day would bring that back.
+ */
 static void kvc_load_lost(struct kvc_loader *l)
 {
 	u32 i;
@@ -376,8 +401,11 @@ static void kvc_load_lost(struct kvc_loader *l)
 		struct kvc_segment *seg = &l->ag->segments[i];
 
 		if (seg->role == KVC_ROLE_FULL &&
-		    seg->s.state == KVC_SEG_SEALED)
+		    seg->s.state == KVC_SEG_SEALED) {
+			seg->s.state = KVC_SEG_RETIRED;
+			seg->s.order = 0;
 			l->lost++;
+		}
 		seg->role = KVC_ROLE_NONE;
 	}
 }

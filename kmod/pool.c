@@ -166,9 +166,11 @@ static int kvc_pool_alloc(struct kvc_attach_args *args, struct kvc_pool **out)
 }
 
 static int kvc_pool_open_members(struct kvc_pool *pool,
-				 struct kvc_attach_args *args, const int *order)
+				 struct kvc_attach_args *args,
+				 const struct kvc_found_pool *found)
 {
 	struct kvc_geometry *g = &pool->g;
+	const int *order = found->order;
 	u32 i;
 	int err;
 
@@ -231,15 +233,24 @@ static void kvc_pool_unregister(struct kvc_pool *pool)
 }
 
 static int kvc_pool_join_first(struct kvc_pool *pool,
-			       struct kvc_attach_args *args)
+			       struct kvc_attach_args *args,
+			       const struct kvc_found_pool *found)
 {
 	int err;
 
 	err = kvc_join_create(pool, args->reason, &pool->join);
 	if (err)
 		return err;
-	err = kvc_labels_write(pool, pool->label_sequence,
-			       &pool->join->writer);
+	/*
+	 * Members that a crash left behind first catch up, or a second crash
+	 * would leave them two behind, as only a snapshot is.
+	 */
+	if (found->lagging)
+		err = kvc_labels_write(pool, &found->g, found->sequence,
+				       &found->writer);
+	if (!err)
+		err = kvc_labels_write(pool, &pool->g, pool->label_sequence,
+				       &pool->join->writer);
 	if (err) {
 		kvc_reason(args->reason, "the labels of pool %s can't be written (%d)",
 			   pool->g.name, err);
@@ -251,24 +262,24 @@ static int kvc_pool_join_first(struct kvc_pool *pool,
 
 int kvc_pool_attach(struct kvc_attach_args *args, u32 *number)
 {
+	struct kvc_found_pool *found;
 	struct kvc_pool *pool;
-	u64 sequence;
-	int *order;
 	int err;
 
-	order = kcalloc(KVC_MAX_MEMBERS, sizeof(*order), GFP_KERNEL);
-	err = order ? kvc_pool_alloc(args, &pool) : -ENOMEM;
+	found = kvzalloc(sizeof(*found), GFP_KERNEL);
+	err = found ? kvc_pool_alloc(args, &pool) : -ENOMEM;
 	if (err)
-		goto free_order;
-	err = kvc_labels_read(args, &pool->g, &sequence, order);
+		goto free_found;
+	err = kvc_labels_read(args, found);
 	if (err)
 		goto put;
-	pool->label_sequence = sequence + 1;
-	err = kvc_pool_open_members(pool, args, order);
+	pool->g = found->g;
+	pool->label_sequence = found->sequence + 1;
+	err = kvc_pool_open_members(pool, args, found);
 	if (err)
 		goto put;
 	mutex_lock(&pool->life);	/* a lapse waits until we are through */
-	err = kvc_pool_join_first(pool, args);
+	err = kvc_pool_join_first(pool, args, found);
 	if (!err)
 		err = kvc_pool_register(pool, args->number, args);
 	if (err)
@@ -280,7 +291,7 @@ int kvc_pool_attach(struct kvc_attach_args *args, u32 *number)
 		pool->join->writer.incarnation, pool->join->load_objects,
 		pool->join->load_ns / NSEC_PER_USEC);
 	mutex_unlock(&pool->life);
-	kfree(order);
+	kvfree(found);
 	return 0;
 
 stop:
@@ -292,8 +303,8 @@ stop:
 	kvc_members_stop(&pool->set);
 put:
 	kvc_pool_put(pool);
-free_order:
-	kfree(order);
+free_found:
+	kvfree(found);
 	return err;
 }
 

@@ -12,7 +12,6 @@
  * hole, blocks of the same write may stand; what stands further away was
  * written after the hole had been durable.
  */
-#define MAX_BATCH	16
 
 /* --- replay --- */
 
@@ -167,7 +166,7 @@ static void scan_beyond(struct pr_ring *ring, u64 epoch, u64 end,
 		if (s != PR_STANDS && s != PR_STANDS_LATER)
 			continue;
 		b->nr++;
-		if (info.position - end < MAX_BATCH ||
+		if (info.position - end < KVC_BATCH_BLOCKS ||
 		    (is_checkpoint(ring, epoch, info.position, &c) &&
 		     c.start <= end))
 			continue;
