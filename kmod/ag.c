@@ -161,6 +161,20 @@ bool kvc_segment_healthy(const struct kvc_segment *seg)
 	return true;
 }
 
+bool kvc_segment_suspect(const struct kvc_segment *seg)
+{
+	struct kvc_member_set *set = seg->ag->join->set;
+	u64 left = seg->members;
+
+	while (left) {
+		if (kvc_member_health(&set->m[__ffs64(left)]) ==
+		    KVC_HEALTH_SUSPECT)
+			return true;
+		left &= left - 1;
+	}
+	return false;
+}
+
 bool kvc_ag_takes_puts(const struct kvc_ag *ag)
 {
 	return ag->owned && !READ_ONCE(ag->journal.killed) &&

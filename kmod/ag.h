@@ -197,6 +197,9 @@ bool kvc_ag_takes_puts(const struct kvc_ag *ag);
 /* All members of the segment are live. */
 bool kvc_segment_healthy(const struct kvc_segment *seg);
 
+/* A member of the segment is suspect: what can't be done now may be soon. */
+bool kvc_segment_suspect(const struct kvc_segment *seg);
+
 /**
  * kvc_ag_reserve() - take a run for a new object
  * @ag: AG

@@ -337,7 +337,8 @@ static int kvc_join_takeovers(struct kvc_join *join, char *reason)
 		INIT_WORK(&t[i].work, kvc_join_takeover);
 		t[i].ag = &join->ags[i];
 		/* protocol rule 30: its home is gone, and the AG with it */
-		t[i].error = home->bdev ? -EAGAIN : -ENODEV;
+		t[i].error = kvc_member_health(home) == KVC_HEALTH_FAILED ?
+				     -ENODEV : -EAGAIN;
 	}
 	do {
 		again = false;

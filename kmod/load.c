@@ -352,10 +352,10 @@ static int kvc_load_summary_read(struct kvc_loader *l, struct kvc_segment *seg,
 		err = kvc_summary_read(join, &seg->s, buf);
 		if (err != -EIO)
 			return err;
-		if (!kvc_segment_healthy(seg) && !join->pool->degraded)
+		if (kvc_segment_suspect(seg))
 			return -EAGAIN;
 	}
-	/* The member lives, or is known to be missing: the blocks are gone. */
+	/* The member lives, or is gone, and so are the blocks. */
 	return err;
 }
 
