@@ -54,12 +54,18 @@ unsigned long kvc_deadline(u32 ms)
 int kvc_struct_in(void *to, size_t known, void __user *from)
 {
 	u32 size;
+	int err;
 
 	if (get_user(size, (u32 __user *)from))
 		return -EFAULT;
-	if (size < 2 * sizeof(u32) || size > PAGE_SIZE)
+	if (size < 2 * sizeof(u32))
 		return -EINVAL;
-	return copy_struct_from_user(to, known, from, size);
+	if (size > PAGE_SIZE)
+		return -E2BIG;
+	err = copy_struct_from_user(to, known, from, size);
+	/* It may have changed meanwhile: only this value was checked. */
+	*(u32 *)to = size;
+	return err;
 }
 
 int kvc_struct_out(void __user *to, const void *from, size_t known, u32 callers)
