@@ -85,13 +85,15 @@ static bool kvc_terminated(const u8 *s, size_t size)
 	return strnlen((const char *)s, size) < size;
 }
 
-static void kvc_attach_tell(const struct kvcache_attach *a, const char *reason)
+static void kvc_attach_tell(const struct kvcache_attach *a, char *reason)
 {
 	size_t n = min_t(size_t, a->reason_len, strlen(reason) + 1);
 
+	if (!n || !a->reason)
+		return;
+	reason[n - 1] = '\0';		/* also where it is cut */
 	/* The errno says it as well: a bad pointer here is the caller's loss. */
-	if (n && a->reason &&
-	    copy_to_user(u64_to_user_ptr(a->reason), reason, n))
+	if (copy_to_user(u64_to_user_ptr(a->reason), reason, n))
 		pr_debug("attach: the reason could not be copied out\n");
 }
 
