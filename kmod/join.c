@@ -10,9 +10,10 @@
  *  2. Claim a slot that nobody's writes can still reach: one never used or left
  *     in good order; else wait for Q and take a dead one. Incarnation = highest
  *     seen + 1.
- *  3. Wait, then read all slots again: two that claim at the same time see each
- *     other, or one sees its claim overwritten, since from scan to claim takes
- *     less time than the wait.
+ *  3. Wait, then read all slots again, and only then write anything more. From
+ *     scan to claim takes less time than the wait, so whoever claims at the same
+ *     time has written by now: in another slot, both see it; in the same one,
+ *     all see who wrote last, and one at most has a majority of the copies.
  *  4. Take every AG over, side by side, heartbeat running.
  *  5. Show the epochs in the slot, and serve.
  */
@@ -189,6 +190,30 @@ static int kvc_join_choose(struct kvc_join *join, char *reason)
 	return 0;
 }
 
+/* Does our slot stand as we wrote it? 0, -EBUSY, -EIO, -ENOMEM. */
+static int kvc_join_holds_slot(struct kvc_join *join, char *reason)
+{
+	struct kvc_slot_info *other;
+	int err = 0;
+
+	other = kmalloc(sizeof(*other), GFP_KERNEL);
+	if (!other)
+		return -ENOMEM;
+	if (kvc_slot_ours(join, join->g->lease_ms / 4, other))
+		goto ours;
+	if (other->sequence) {
+		kvc_join_name_holder(join, reason, join->writer.slot, other);
+		err = -EBUSY;
+	} else {
+		kvc_reason(reason, "the slot of pool %s can't be read back on a majority of its members",
+			   join->g->name);
+		err = -EIO;
+	}
+ours:
+	kfree(other);
+	return err;
+}
+
 #define KVC_CLAIM_TRIES	20
 
 /* Steps 2 and 3. */
@@ -199,6 +224,9 @@ static int kvc_join_claim(struct kvc_join *join, struct kvc_sighting *seen,
 	unsigned long scanned;
 	int err, tries = 0;
 
+	err = kvc_join_choose(join, reason);
+	if (err)
+		return err;
 	do {
 		if (tries++ == KVC_CLAIM_TRIES) {
 			kvc_reason(reason,
@@ -206,11 +234,12 @@ static int kvc_join_claim(struct kvc_join *join, struct kvc_sighting *seen,
 				   join->g->name, join->g->lease_ms);
 			return -ETIMEDOUT;
 		}
-		err = kvc_join_choose(join, reason);
-		if (err)
-			return err;
 		scanned = jiffies;
-		err = kvc_join_reread(join, reason);
+		/* Not the first try: is it free but for our own claim? */
+		err = join->state == KVC_SLOT_JOINING ?
+			      kvc_join_holds_slot(join, reason) : 0;
+		if (!err)
+			err = kvc_join_reread(join, reason);
 		if (!err)
 			err = kvc_join_moved(join, seen, reason);
 		if (err)
@@ -234,31 +263,19 @@ static int kvc_join_claim(struct kvc_join *join, struct kvc_sighting *seen,
 		 */
 	} while (time_after_eq(jiffies, scanned + msecs_to_jiffies(settle)));
 
-	err = kvc_join_sleep(join, settle);
-	if (!err)
-		err = kvc_slot_beat(join, join->g->lease_ms / 2);
-	return err;
+	return kvc_join_sleep(join, settle);
 }
 
 /* Step 3: is the claim still ours, and did nobody claim beside it? */
 static int kvc_join_confirm(struct kvc_join *join,
 			    const struct kvc_sighting *seen, char *reason)
 {
-	const struct kvc_slot_info *mine = kvc_slot(join, join->writer.slot);
-	u64 sequence = join->slot_sequence;
 	int err;
 
-	err = kvc_join_reread(join, reason);
-	if (err)
-		return err;
-	if (mine->sequence != sequence ||
-	    mine->incarnation != join->writer.incarnation ||
-	    memcmp(mine->attach_id, join->pool->id.attach_id, 16)) {
-		kvc_join_name_holder(join, reason, join->writer.slot, mine);
-		join->state = KVC_SLOT_FREE;	/* nothing of ours to give back */
-		return -EBUSY;
-	}
-	return kvc_join_moved(join, seen, reason);
+	err = kvc_join_holds_slot(join, reason);
+	if (!err)
+		err = kvc_join_reread(join, reason);
+	return err ?: kvc_join_moved(join, seen, reason);
 }
 
 /* --- heartbeat --- */
@@ -490,7 +507,9 @@ void kvc_join_destroy(struct kvc_join *join, bool leave)
 		kvc_join_quiesce(join);
 	kvc_join_stop_beat(join);
 	kvc_join_kill(join, leave ? -ENODEV : -ESTALE);
-	if (leave && kvc_join_lease_ok(join)) {
+	/* A claim that another overwrote is the other's. */
+	if (leave && kvc_join_lease_ok(join) &&
+	    !kvc_join_holds_slot(join, NULL)) {
 		/* Everything is known to be down: nothing can land late. */
 		join->state = KVC_SLOT_DOWN;
 		if (kvc_slot_beat(join, join->g->lease_ms / 2))

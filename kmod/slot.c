@@ -28,10 +28,8 @@ int kvc_slots_init(struct kvc_join *join)
 	s->parts = kvcalloc(n, sizeof(*s->parts), GFP_KERNEL);
 	s->unknown = kcalloc(BITS_TO_LONGS(g->nr_slots), sizeof(long), GFP_KERNEL);
 	s->dead = kcalloc(BITS_TO_LONGS(g->nr_slots), sizeof(long), GFP_KERNEL);
-	s->look_buf = (void *)__get_free_page(GFP_KERNEL);
-	s->look.error = -ENODATA;
 	s->read_buf = kvmalloc(g->nr_slots * kvc_slot_bytes(g), GFP_KERNEL);
-	if (!s->parts || !s->unknown || !s->dead || !s->read_buf || !s->look_buf)
+	if (!s->parts || !s->unknown || !s->dead || !s->read_buf)
 		return -ENOMEM;
 	for (i = 0; i < n; i++) {
 		s->parts[i] = kzalloc(sizeof(**s->parts), GFP_KERNEL);
@@ -45,8 +43,10 @@ int kvc_slots_init(struct kvc_join *join)
 	}
 	for (i = 0; i < s->nr_copies; i++) {
 		s->copies[i].slots = s;
+		s->looks[i].slots = s;
 		s->copies[i].buf = kvmalloc(kvc_slot_bytes(g), GFP_KERNEL);
-		if (!s->copies[i].buf)
+		s->looks[i].buf = (void *)__get_free_page(GFP_KERNEL);
+		if (!s->copies[i].buf || !s->looks[i].buf)
 			return -ENOMEM;
 	}
 	return 0;
@@ -60,14 +60,15 @@ void kvc_slots_destroy(struct kvc_join *join)
 	if (!s)
 		return;
 	for (i = 0; i < s->nr_copies; i++)
-		wait_event(s->wait, !READ_ONCE(s->copies[i].busy));
-	wait_event(s->wait, !READ_ONCE(s->looking));
+		wait_event(s->wait, !READ_ONCE(s->copies[i].busy) &&
+				    !READ_ONCE(s->looks[i].busy));
 	/* A completion is done with us once it has let the lock go. */
 	spin_lock_irq(&s->lock);
 	spin_unlock_irq(&s->lock);
-	for (i = 0; i < s->nr_copies; i++)
+	for (i = 0; i < s->nr_copies; i++) {
 		kvfree(s->copies[i].buf);
-	free_page((unsigned long)s->look_buf);
+		free_page((unsigned long)s->looks[i].buf);
+	}
 	for (i = 0; s->parts && i < join->g->nr_slots * join->g->slot_blocks; i++)
 		kfree(s->parts[i]);
 	kvfree(s->parts);
@@ -288,66 +289,138 @@ int kvc_slot_beat(struct kvc_join *join, unsigned int timeout_ms)
 	return 0;
 }
 
+/* --- looking after our own slot --- */
+
 static void kvc_slot_looked(struct kvc_meta_io *io)
 {
-	struct kvc_slots *s = io->private;
+	struct kvc_slot_look *l = io->private;
+	struct kvc_slots *s = l->slots;
 	unsigned long flags;
 
 	spin_lock_irqsave(&s->lock, flags);
-	WRITE_ONCE(s->looking, false);
+	l->landed = !io->error;
+	WRITE_ONCE(l->busy, false);
 	wake_up_all(&s->wait);
 	spin_unlock_irqrestore(&s->lock, flags);
 }
 
-/* What the last look brought: is it of another writer than us? */
-static bool kvc_slot_foreign(struct kvc_join *join)
+/* Begin to read our slot's first block from every copy that can be read. */
+static void kvc_slot_look(struct kvc_join *join)
+{
+	struct kvc_slots *s = join->slots;
+	u32 i;
+
+	for (i = 0; i < s->nr_copies; i++) {
+		struct kvc_place p = kvc_place_slot(join->g, join->writer.slot,
+						    i, 0);
+		struct kvc_slot_look *l = &s->looks[i];
+
+		if (READ_ONCE(l->busy))
+			continue;	/* since the last look */
+		l->landed = false;
+		if (kvc_member_health(&join->set->m[p.member]) !=
+		    KVC_HEALTH_LIVE)
+			continue;
+		l->sequence = join->slot_sequence;
+		l->io.m = &join->set->m[p.member];
+		l->io.op = REQ_OP_READ;
+		l->io.block = p.block;
+		l->io.nr = 1;
+		l->io.buf = l->buf;
+		l->io.done = kvc_slot_looked;
+		l->io.private = l;
+		l->busy = true;
+		kvc_meta_submit(&l->io);
+	}
+}
+
+static bool kvc_slot_landed_looks(struct kvc_slots *s)
+{
+	u32 i;
+
+	for (i = 0; i < s->nr_copies; i++)
+		if (READ_ONCE(s->looks[i].busy))
+			return false;
+	return true;
+}
+
+enum kvc_slot_sight {
+	KVC_SIGHT_NONE,		/* not read, or rotten */
+	KVC_SIGHT_OURS,
+	KVC_SIGHT_OLDER,	/* our writes did not reach it */
+	KVC_SIGHT_OTHER,	/* another wrote after us */
+};
+
+/* What the last look at a copy found; @info is what the copy shows. */
+static enum kvc_slot_sight kvc_slot_see(struct kvc_join *join, u32 copy,
+					struct kvc_slot_info *info)
 {
 	const struct kvc_geometry *g = join->g;
+	struct kvc_place p = kvc_place_slot(g, join->writer.slot, copy, 0);
 	struct kvc_slots *s = join->slots;
-	struct kvc_place p = kvc_place_slot(g, join->writer.slot, s->look_copy,
-					    0);
-	struct kvc_slot_info *info;
-	bool foreign = false;
+	struct kvc_slot_look *l = &s->looks[copy];
+	bool landed;
 
-	if (s->look.error ||
-	    kvc_block_verify(s->look_buf, KVC_BLOCK_SLOT, g->uuid, &p) !=
-		    KVC_BLOCK_OK)
-		return false;
+	spin_lock_irq(&s->lock);
+	landed = !l->busy && l->landed;
+	spin_unlock_irq(&s->lock);
+	if (!landed ||
+	    kvc_block_verify(l->buf, KVC_BLOCK_SLOT, g->uuid, &p) !=
+		    KVC_BLOCK_OK ||
+	    kvc_slot_decode(l->buf, g, info))
+		return KVC_SIGHT_NONE;
+	if (info->incarnation == join->writer.incarnation &&
+	    !memcmp(info->attach_id, join->pool->id.attach_id, 16))
+		return KVC_SIGHT_OURS;
+	/* Two that claim at the same time write the same sequence. */
+	return info->sequence >= l->sequence ||
+	       info->incarnation > join->writer.incarnation ?
+		       KVC_SIGHT_OTHER : KVC_SIGHT_OLDER;
+}
+
+bool kvc_slot_ours(struct kvc_join *join, unsigned int timeout_ms,
+		   struct kvc_slot_info *other)
+{
+	struct kvc_slots *s = join->slots;
+	struct kvc_slot_info *info;
+	u32 i, ours = 0;
+
+	memset(other, 0, sizeof(*other));
 	info = kmalloc(sizeof(*info), GFP_NOIO);
-	if (info && !kvc_slot_decode(s->look_buf, g, info))
-		foreign = info->sequence > join->slot_sequence ||
-			  info->incarnation > join->writer.incarnation;
-	if (foreign)
-		pr_err("pool %s: slot %u is written by host %s: the lease is given up\n",
-		       g->name, join->writer.slot, info->node);
+	if (!info)
+		return false;
+	kvc_slot_look(join);
+	wait_event_timeout(s->wait, kvc_slot_landed_looks(s),
+			   msecs_to_jiffies(timeout_ms));
+	for (i = 0; i < s->nr_copies; i++) {
+		enum kvc_slot_sight sight = kvc_slot_see(join, i, info);
+
+		ours += sight == KVC_SIGHT_OURS;
+		if (sight == KVC_SIGHT_OTHER && info->sequence > other->sequence)
+			*other = *info;
+	}
 	kfree(info);
-	return foreign;
+	return ours > s->nr_copies / 2;
 }
 
 bool kvc_slot_usurped(struct kvc_join *join)
 {
-	struct kvc_slots *s = join->slots;
-	struct kvc_place p;
+	struct kvc_slot_info *info;
+	bool usurped = false;
+	u32 i;
 
-	if (READ_ONCE(s->looking))
+	info = kmalloc(sizeof(*info), GFP_NOIO);
+	if (!info)
 		return false;
-	if (kvc_slot_foreign(join))
-		return true;
-	s->look_copy = (s->look_copy + 1) % s->nr_copies;
-	p = kvc_place_slot(join->g, join->writer.slot, s->look_copy, 0);
-	s->look.error = -ENODATA;
-	if (kvc_member_health(&join->set->m[p.member]) != KVC_HEALTH_LIVE)
-		return false;
-	s->look.m = &join->set->m[p.member];
-	s->look.op = REQ_OP_READ;
-	s->look.block = p.block;
-	s->look.nr = 1;
-	s->look.buf = s->look_buf;
-	s->look.done = kvc_slot_looked;
-	s->look.private = s;
-	s->looking = true;
-	kvc_meta_submit(&s->look);
-	return false;
+	for (i = 0; i < join->slots->nr_copies && !usurped; i++)
+		usurped = kvc_slot_see(join, i, info) == KVC_SIGHT_OTHER;
+	if (usurped)
+		pr_err("pool %s: slot %u is written by host %s: the lease is given up\n",
+		       join->g->name, join->writer.slot,
+		       info->node[0] ? info->node : "(no name)");
+	kfree(info);
+	kvc_slot_look(join);
+	return usurped;
 }
 
 static void kvc_slot_bury(struct kvc_join *join, u32 slot)

@@ -20,6 +20,16 @@ struct kvc_slot_copy {
 	void *buf;
 };
 
+/* A look at one copy of our slot; one at a time. */
+struct kvc_slot_look {
+	struct kvc_meta_io io;
+	struct kvc_slots *slots;
+	bool busy;
+	bool landed;	/* it was read */
+	u64 sequence;	/* of our last write when the look began */
+	void *buf;
+};
+
 /**
  * struct kvc_slots - all slots as last read, and our own
  * @join: attachment
@@ -31,11 +41,8 @@ struct kvc_slot_copy {
  * @copies: of our own slot
  * @beat: number of the present beat
  * @wait: for copies
- * @lock: guards copies' busy, error and landed against completions
- * @look: read of part 0 of our own slot, from each copy in turn
- * @looking: it is in flight
- * @look_copy: copy that it reads
- * @look_buf: where to
+ * @looks: at the same
+ * @lock: guards copies' and looks' busy, error and landed against completions
  * @buried: dead slots have been marked as left (after Q)
  */
 struct kvc_slots {
@@ -49,20 +56,9 @@ struct kvc_slots {
 	u64 beat;
 	wait_queue_head_t wait;
 	spinlock_t lock;
-	struct kvc_meta_io look;
-	bool looking;
-	u32 look_copy;
-	void *look_buf;
+	struct kvc_slot_look looks[KVC_MAX_SLOT_COPIES];
 	bool buried;
 };
-
-/**
- * kvc_slot_usurped() - does another host write our slot (given out twice)?
- *
- * Looks at what the read that the last call began has brought, and begins the
- * next: so the heartbeat never waits for a member that is away.
- */
-bool kvc_slot_usurped(struct kvc_join *join);
 
 int kvc_slots_init(struct kvc_join *join);
 void kvc_slots_destroy(struct kvc_join *join);
@@ -93,6 +89,29 @@ u64 kvc_slots_shown(struct kvc_join *join, u32 ag);
  * Return: 0, -ETIMEDOUT, -EIO.
  */
 int kvc_slot_beat(struct kvc_join *join, unsigned int timeout_ms);
+
+/**
+ * kvc_slot_ours() - is our slot on media the one that we wrote?
+ * @join: attachment; the slot was written in this incarnation
+ * @timeout_ms: how long to wait for copies to be read
+ * @other: if a copy shows that another wrote after us: what it shows; else
+ *	zeroed
+ *
+ * What media hold counts, and not what we keep in mind of them: another's claim
+ * may have the same sequence as ours. Not while the heartbeat runs.
+ *
+ * Return: is a majority of the copies ours?
+ */
+bool kvc_slot_ours(struct kvc_join *join, unsigned int timeout_ms,
+		   struct kvc_slot_info *other);
+
+/**
+ * kvc_slot_usurped() - does another host write our slot (given out twice)?
+ *
+ * Judges what the reads that the last call began have brought, and begins the
+ * next: so the heartbeat never waits for a member that is away.
+ */
+bool kvc_slot_usurped(struct kvc_join *join);
 
 /* After Q: mark dead slots as left, so that they can be granted again. */
 void kvc_slots_bury(struct kvc_join *join);
