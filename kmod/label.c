@@ -18,12 +18,14 @@
  * @member: which member it says to be
  * @sequence: label sequence
  * @writer: who wrote it
+ * @start: sequence of the label at the start, 0: it is not sound
  */
 struct kvc_found {
 	struct kvc_geometry g;
 	u32 member;
 	u64 sequence;
 	struct kvc_writer writer;
+	u64 start;
 };
 
 /* Take a copy's block if it is a better label than the one found so far. */
@@ -41,8 +43,6 @@ static int kvc_label_take(const void *block, struct kvc_place where,
 		*why = kvc_block_verdict_name(v);
 		return v == KVC_BLOCK_VERSION ? -EOPNOTSUPP : -EUCLEAN;
 	}
-	if (*have && le64_to_cpu(h->sequence) <= f->sequence)
-		return 0;
 	g = kmalloc(sizeof(*g), GFP_KERNEL);
 	if (!g)
 		return -ENOMEM;
@@ -52,7 +52,12 @@ static int kvc_label_take(const void *block, struct kvc_place where,
 		*why = "a label that was made for another place (a device that changed its size?)";
 		err = -EUCLEAN;
 	}
-	if (!err) {
+	if (!err && *have &&
+	    (member != f->member || memcmp(g->uuid, f->g.uuid, 16))) {
+		*why = "the labels at its start and end are of different members";
+		err = -EUCLEAN;
+		*have = false;
+	} else if (!err && (!*have || le64_to_cpu(h->sequence) > f->sequence)) {
 		f->g = *g;
 		f->member = member;
 		f->sequence = le64_to_cpu(h->sequence);
@@ -60,6 +65,8 @@ static int kvc_label_take(const void *block, struct kvc_place where,
 		f->writer.incarnation = le64_to_cpu(h->incarnation);
 		*have = true;
 	}
+	if (!err && !where.block)
+		f->start = f->sequence;
 	kfree(g);
 	return err;
 }
@@ -115,9 +122,13 @@ static bool kvc_geometry_same(const struct kvc_geometry *a,
 	return true;
 }
 
+/*
+ * @floor: the highest sequence at a start. The ends of all members are written
+ * before the first start, so no member's newest label may be older.
+ */
 static int kvc_label_sibling(struct kvc_attach_args *args, u32 i,
 			     const struct kvc_found *f,
-			     const struct kvc_found *newest)
+			     const struct kvc_found *newest, u64 floor)
 {
 	const struct kvc_member_info *mine = &newest->g.members[f->member];
 	const char *path = args->paths[i];
@@ -142,8 +153,7 @@ static int kvc_label_sibling(struct kvc_attach_args *args, u32 i,
 				   path);
 			return -EUCLEAN;
 		}
-	} else if (f->sequence + 1 != newest->sequence ||
-		   mine->state != KVC_MEMBER_PRESENT) {
+	} else if (f->sequence < floor || mine->state != KVC_MEMBER_PRESENT) {
 		kvc_reason(args->reason,
 			   "%s: its label is older than its siblings' (sequence %llu, not %llu): a snapshot, or the pool was used without it",
 			   path, f->sequence, newest->sequence);
@@ -166,15 +176,19 @@ static int kvc_labels_judge(struct kvc_attach_args *args,
 	int *order = pool->order;
 	const struct kvc_found *newest = &found[0];
 	u32 i, missing = 0, first = 0;
+	u64 floor = 0;
 	int err;
 
 	for (i = 1; i < args->nr; i++)
 		if (found[i].sequence > newest->sequence &&
 		    !memcmp(found[i].g.uuid, newest->g.uuid, 16))
 			newest = &found[i];
+	for (i = 0; i < args->nr; i++)
+		if (!memcmp(found[i].g.uuid, newest->g.uuid, 16))
+			floor = max(floor, found[i].start);
 	memset(order, -1, sizeof(pool->order));
 	for (i = 0; i < args->nr; i++) {
-		err = kvc_label_sibling(args, i, &found[i], newest);
+		err = kvc_label_sibling(args, i, &found[i], newest, floor);
 		if (err)
 			return err;
 		if (order[found[i].member] >= 0) {

@@ -206,13 +206,19 @@ static void set_sequence(u8 *block, u64 sequence)
 
 static void old_member(struct scene *s)
 {
-	set_sequence(label(s, 2, 0), s->img.sequence - 2);
-	set_sequence(label(s, 2, 1), s->img.sequence - 2);
+	set_sequence(label(s, 2, 0), s->img.sequence - 1);
+	set_sequence(label(s, 2, 1), s->img.sequence - 1);
 }
 
 static void attach_cut_in_labels(struct scene *s)
 {
 	set_sequence(label(s, 0, 1), s->img.sequence + 1);
+}
+
+static void attach_cut_in_labels_twice(struct scene *s)
+{
+	set_sequence(label(s, 0, 1), s->img.sequence + 2);
+	set_sequence(label(s, 1, 1), s->img.sequence + 1);
 }
 
 static void other_writer(struct scene *s)
@@ -1273,12 +1279,14 @@ static const struct damage cases[] = {
 	  "label-sequence(info) label-sequence(error)" },
 	{ "attach cut short in the labels", attach_cut_in_labels,
 	  "label-sequence(info)" },
+	{ "attaches cut short in the labels", attach_cut_in_labels_twice,
+	  "label-sequence(info)" },
 	{ "member given twice", member_twice, "member-twice(error)" },
 	{ "member not given", member_absent, "member-absent(error)" },
 	{ "devices cut short", devices_cut_short, "member-size(error)", 0,
 	  -EUCLEAN },
 	{ "member left behind", member_left_behind,
-	  "label-sequence(info) member-stale(error)" },
+	  "label-sequence(info) label-sequence(error) member-stale(error)" },
 	{ "member of another pool", stranger,
 	  "label-foreign(error) member-absent(error)" },
 	{ "no label anywhere", no_labels, "label-missing(error)", 0, -ENOENT },

@@ -198,16 +198,31 @@ static bool same_pool(const struct kvc_geometry *a,
 }
 
 /*
- * An attach writes one copy on every member and then the other, so a member's
- * newest is one behind at most when it was interrupted; its other copy may be
- * further behind when that happened several times.
+ * The highest sequence at the start of a member. An attach writes the ends of
+ * all members before the first start, so no member's newest label is older,
+ * however many attaches were interrupted; one of its copies may be.
  */
+static u64 highest_start(const struct pr_pool *p)
+{
+	u64 highest = 0;
+	u32 i;
+
+	for (i = 0; i < p->nr_devs; i++) {
+		const struct pr_label *l = &p->devs[i].label[0];
+
+		if (l->usable && l->sequence > highest &&
+		    !memcmp(l->g.uuid, p->g.uuid, sizeof(p->g.uuid)))
+			highest = l->sequence;
+	}
+	return highest;
+}
+
 static void judge_age(struct pr_pool *p, u32 dev, u32 copy,
 		      const struct pr_where *w)
 {
 	const struct pr_label *l = &p->devs[dev].label[copy];
 	bool newest = p->devs[dev].newest == copy;
-	bool stray = newest && p->sequence - l->sequence > 1;
+	bool stray = newest && l->sequence < highest_start(p);
 
 	pr_found(p, PR_LABEL_SEQUENCE, stray ? PR_ERROR : PR_INFO, w,
 		 "the label's sequence is %llu, the pool's newest %llu%s",

@@ -201,12 +201,32 @@ static bool same_layout(const struct kvc_geometry *a,
 	return true;
 }
 
+/*
+ * The highest sequence at the start of a member. An attach writes the ends of
+ * all members before the first start: no member's newest label may be older.
+ */
+static u64 highest_start(const struct pool_probe *p)
+{
+	u64 highest = 0;
+	u32 i;
+
+	for (i = 0; i < p->nr_devs; i++) {
+		const struct pool_label *l = &p->devs[i].label[0];
+
+		if (l->usable && l->sequence > highest &&
+		    same_pool(l, p->devs[p->source].newest))
+			highest = l->sequence;
+	}
+	return highest;
+}
+
 /* Is a label a sibling of the newest one? As the kernel judges it. */
 static void check_sibling(struct pool_probe *p, int i)
 {
 	const struct pool_label *l = p->devs[i].newest;
 	const struct pool_label *newest = p->devs[p->source].newest;
 	const struct kvc_member_info *m = &p->g.members[l->member];
+	u64 floor = highest_start(p);
 
 	if (!same_layout(&l->g, &newest->g)) {
 		problem(p, true, i, "its label lays the pool out differently from its siblings");
@@ -222,8 +242,8 @@ static void check_sibling(struct pool_probe *p, int i)
 	if (m->state == KVC_MEMBER_MISSING)
 		problem(p, true, i, "the pool was used without it since sequence %" PRIu64 ", its label is of %" PRIu64,
 			(uint64_t)m->missing_since, (uint64_t)l->sequence);
-	else if (p->sequence - l->sequence == 1)
-		problem(p, false, i, "its label is one behind (sequence %" PRIu64 "): an attach was interrupted",
+	else if (l->sequence >= floor)
+		problem(p, false, i, "its label is behind (sequence %" PRIu64 "): an attach was interrupted",
 			(uint64_t)l->sequence);
 	else
 		problem(p, true, i, "its label is old (sequence %" PRIu64 ", the pool is at %" PRIu64 "): a copy or a snapshot from the past",
