@@ -282,6 +282,19 @@ struct kvc_records {
 
 int kvc_records_next(struct kvc_records *it, struct kvc_record *rec); /* 1, 0, -EINVAL */
 
+/**
+ * kvc_records_open() - set up a walk over a block's records
+ * @it: its range of segments, generation and kind are the caller's to fill in
+ * @g: geometry
+ * @data: first record
+ * @count: records, as the block says
+ * @used: bytes that they take, as the block says
+ *
+ * Return: false if @count and @used can't be true.
+ */
+bool kvc_records_open(struct kvc_records *it, const struct kvc_geometry *g,
+		      const u8 *data, u32 count, u32 used);
+
 /* --- journal blocks --- */
 
 struct kvc_journal_info {
