@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * One block of each type, byte for byte as golden/ has it. reference.py makes
+ * One block of each type, byte for byte as golden/ has it. reference.c makes
  * the same blocks without the codec. A test that fails here means that the
  * format has changed: pools that exist could no longer be read.
  */
