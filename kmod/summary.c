@@ -262,6 +262,8 @@ int kvc_summary_for_each(struct kvc_join *join, const struct kvc_seg *s,
 		}
 		if (err)
 			return -EBADMSG;
+		/* Lets the index grow, too, which is a work's business. */
+		cond_resched();
 	}
 	return 0;
 }
