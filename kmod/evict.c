@@ -291,6 +291,19 @@ static void kvc_moves_publish(struct kvc_victim *v)
 	}
 }
 
+/*
+ * Whether the moves are on media is not known, and all goes soon. Nothing may
+ * be built upon them, and nobody may wait for their writers any more.
+ */
+static void kvc_moves_abandon(struct kvc_victim *v)
+{
+	u32 i;
+
+	kvc_journal_kill(&v->ag->journal, -EIO);
+	for (i = 0; i < v->nr_moves; i++)
+		kvc_ag_release(&v->moves[i].r);
+}
+
 static int kvc_moves_commit(struct kvc_victim *v)
 {
 	struct kvc_ag *ag = v->ag;
@@ -316,12 +329,13 @@ static int kvc_moves_commit(struct kvc_victim *v)
 	v->nr_moves = kept;
 	if (kept) {
 		position = kvc_journal_end(&ag->journal);
-		if (!kvc_ag_settle(ag, position - 1))
+		if (!kvc_ag_settle(ag, position - 1)) {
 			kvc_moves_publish(v);
-		else
+		} else {
+			kvc_moves_abandon(v);
 			err = -EIO;
+		}
 	}
-	/* On a killed journal the new entries stay as they are: all goes soon. */
 	v->nr_moves = 0;
 	mutex_lock(&ag->lock);
 	ag->moving = NULL;
