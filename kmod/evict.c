@@ -267,6 +267,8 @@ static int kvc_move_append(struct kvc_ag *ag, struct kvc_move *m)
 		err = kvc_journal_make_room(&ag->journal, jiffies + HZ);
 		if (err && err != -ETIMEDOUT)
 			return err;
+		if (READ_ONCE(ag->join->stopping))
+			return -ECANCELED;
 	}
 }
 
