@@ -130,11 +130,27 @@ static void kvc_victim_free(struct kvc_victim *v)
 	kvfree(v->moves);
 }
 
+/*
+ * A member that is away may have the summary when it is back. If all are there,
+ * blocks of it can't be read any more, and waiting would end reclaim for good.
+ */
+static int kvc_victim_read(struct kvc_victim *v)
+{
+	int err, tries;
+
+	for (tries = 0; tries < 3; tries++) {
+		err = kvc_summary_read(v->ag->join, &v->seg->s, &v->summary);
+		if (err != -EIO || !kvc_segment_healthy(v->seg))
+			return err;
+	}
+	return -EBADMSG;
+}
+
 static int kvc_victim_init(struct kvc_victim *v)
 {
 	int err;
 
-	err = kvc_summary_read(v->ag->join, &v->seg->s, &v->summary);
+	err = kvc_victim_read(v);
 	if (err)
 		return err;
 	v->n = v->seg->s.objects;
