@@ -67,12 +67,12 @@ struct kvc_log {
 
 /* Where a segment is within its life, beyond what media know. */
 enum kvc_role {
-	KVC_ROLE_NONE,		/* free, sealed, or retired and drained */
+	KVC_ROLE_NONE,		/* free, sealed, or retired, entries and all */
 	KVC_ROLE_STANDBY,	/* OPEN is durable, nothing written yet */
 	KVC_ROLE_ACTIVE,	/* ag->open[] points to it */
 	KVC_ROLE_FULL,		/* takes no more; to be sealed */
 	KVC_ROLE_FROZEN,	/* open at takeover; sealed after Q */
-	KVC_ROLE_DRAINING,	/* retired; readers may remain */
+	KVC_ROLE_DRAINING,	/* retired and forgotten; readers may remain */
 };
 
 /**

@@ -31,7 +31,7 @@ int kvc_segment_retire(struct kvc_segment *seg)
 	bool appended;
 	int err;
 
-	err = kvc_ag_transition(seg, KVC_REC_RETIRE, &rec, KVC_ROLE_DRAINING,
+	err = kvc_ag_transition(seg, KVC_REC_RETIRE, &rec, KVC_ROLE_NONE,
 				&appended);
 	/*
 	 * Entries go only when the RETIRE is durable: were they gone before, a
@@ -46,6 +46,10 @@ int kvc_segment_retire(struct kvc_segment *seg)
 	 * this every read that found an entry here shows in @readers.
 	 */
 	synchronize_rcu();
+	/* Not before: what drains is emptied, so the index must not know it. */
+	mutex_lock(&seg->ag->lock);
+	seg->role = KVC_ROLE_DRAINING;
+	mutex_unlock(&seg->ag->lock);
 	return 0;
 }
 
