@@ -437,6 +437,8 @@ static void kvc_join_free(struct kvc_join *join)
 	u32 i;
 
 	synchronize_rcu();	/* see kvc_segment_put_reader() */
+	/* Before its entries: the table may be growing or shrinking in a work. */
+	kvc_index_destroy(&join->index);
 	for (i = 0; join->ags && i < join->g->nr_ags; i++)
 		kvc_ag_destroy(&join->ags[i]);
 	kvfree(join->ags);
@@ -446,7 +448,6 @@ static void kvc_join_free(struct kvc_join *join)
 		destroy_workqueue(join->wq);
 	if (join->beat_wq)
 		destroy_workqueue(join->beat_wq);
-	kvc_index_destroy(&join->index);
 	xa_destroy(&join->pins);
 	kfree(join);
 }
