@@ -221,7 +221,6 @@ int kvc_ag_begin_epoch(struct kvc_ag *ag)
 
 int kvc_ag_checkpoint(struct kvc_ag *ag)
 {
-	unsigned long deadline = jiffies + 30 * HZ;
 	u64 start;
 	u32 blocks;
 	int err;
@@ -229,7 +228,12 @@ int kvc_ag_checkpoint(struct kvc_ag *ag)
 	err = kvc_checkpoint_queue(ag, &start, &blocks);
 	if (err)
 		return err;
-	err = kvc_journal_wait(&ag->journal, start + blocks, deadline);
+	/*
+	 * Not to be given up: with no header that points to it, it would only
+	 * fill the ring, and when the home member is back after a few of these
+	 * there would be no room for another.
+	 */
+	err = kvc_ag_settle(ag, start + blocks - 1);
 	if (err)
 		return err;
 	/* protocol rule 28: checkpoint, header, and only then reuse */
