@@ -247,8 +247,12 @@ static void kvc_member_watch(struct kvc_member *m, unsigned long now, bool late)
 	    time_before(now, m->probed + msecs_to_jiffies(KVC_PROBE_MS)) ||
 	    test_and_set_bit_lock(0, &m->probing))
 		return;
+	/* Until the probe has ended. A set that is being stopped sends none. */
+	if (!percpu_ref_tryget_live(&m->set->users)) {
+		clear_bit_unlock(0, &m->probing);
+		return;
+	}
 	m->probed = now;
-	kvc_members_get(m->set);	/* until the probe has ended */
 	queue_work(m->set->wq, &m->probe_work);
 }
 
