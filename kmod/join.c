@@ -507,6 +507,7 @@ void kvc_join_destroy(struct kvc_join *join, bool leave)
 	if (leave)
 		kvc_join_quiesce(join);
 	kvc_join_stop_beat(join);
+	kvc_slots_stop_bury(join);	/* which the beat begins */
 	kvc_join_kill(join, leave ? -ENODEV : -ESTALE);
 	/* A claim that another overwrote is the other's. */
 	if (leave && kvc_join_lease_ok(join) &&

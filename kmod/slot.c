@@ -11,6 +11,8 @@ static size_t kvc_slot_bytes(const struct kvc_geometry *g)
 	return (size_t)g->slot_blocks << KVC_BLOCK_SHIFT;
 }
 
+static void kvc_slots_bury_work(struct work_struct *work);
+
 int kvc_slots_init(struct kvc_join *join)
 {
 	const struct kvc_geometry *g = join->g;
@@ -25,6 +27,7 @@ int kvc_slots_init(struct kvc_join *join)
 	s->nr_copies = g->nr_slot_copies;
 	spin_lock_init(&s->lock);
 	init_waitqueue_head(&s->wait);
+	INIT_WORK(&s->bury, kvc_slots_bury_work);
 	s->parts = kvcalloc(n, sizeof(*s->parts), GFP_KERNEL);
 	s->unknown = kcalloc(BITS_TO_LONGS(g->nr_slots), sizeof(long), GFP_KERNEL);
 	s->dead = kcalloc(BITS_TO_LONGS(g->nr_slots), sizeof(long), GFP_KERNEL);
@@ -451,15 +454,29 @@ static void kvc_slot_bury(struct kvc_join *join, u32 slot)
 	free_page((unsigned long)block);
 }
 
+static void kvc_slots_bury_work(struct work_struct *work)
+{
+	struct kvc_slots *s = container_of(work, struct kvc_slots, bury);
+	struct kvc_join *join = s->join;
+	u32 i;
+
+	for_each_set_bit(i, s->dead, join->g->nr_slots)
+		if (i != join->writer.slot && !READ_ONCE(join->stopping))
+			kvc_slot_bury(join, i);
+}
+
 void kvc_slots_bury(struct kvc_join *join)
 {
 	struct kvc_slots *s = join->slots;
-	u32 i;
 
 	if (s->buried || time_before(jiffies, join->frozen_until))
 		return;
 	s->buried = true;
-	for_each_set_bit(i, s->dead, join->g->nr_slots)
-		if (i != join->writer.slot)
-			kvc_slot_bury(join, i);
+	queue_work(join->wq, &s->bury);
+}
+
+void kvc_slots_stop_bury(struct kvc_join *join)
+{
+	if (join->slots)
+		cancel_work_sync(&join->slots->bury);
 }

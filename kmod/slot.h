@@ -43,7 +43,8 @@ struct kvc_slot_look {
  * @wait: for copies
  * @looks: at the same
  * @lock: guards copies' and looks' busy, error and landed against completions
- * @buried: dead slots have been marked as left (after Q)
+ * @buried: dead slots have been marked as left (after Q), or are being
+ * @bury: does that
  */
 struct kvc_slots {
 	struct kvc_join *join;
@@ -58,6 +59,7 @@ struct kvc_slots {
 	spinlock_t lock;
 	struct kvc_slot_look looks[KVC_MAX_SLOT_COPIES];
 	bool buried;
+	struct work_struct bury;
 };
 
 int kvc_slots_init(struct kvc_join *join);
@@ -113,7 +115,13 @@ bool kvc_slot_ours(struct kvc_join *join, unsigned int timeout_ms,
  */
 bool kvc_slot_usurped(struct kvc_join *join);
 
-/* After Q: mark dead slots as left, so that they can be granted again. */
+/*
+ * After Q: mark dead slots as left, so that they can be granted again. By a
+ * work, since that waits for every member that holds a copy.
+ */
 void kvc_slots_bury(struct kvc_join *join);
+
+/* No bury is going on from here on. */
+void kvc_slots_stop_bury(struct kvc_join *join);
 
 #endif
