@@ -13,6 +13,21 @@ static size_t kvc_slot_bytes(const struct kvc_geometry *g)
 
 static void kvc_slots_bury_work(struct work_struct *work);
 
+/*
+ * Submission may sleep until the device has a request free. By a work for each
+ * copy, one member that hangs with all of its requests out costs the heartbeat
+ * just this copy.
+ */
+static void kvc_slot_send_copy(struct work_struct *work)
+{
+	kvc_meta_submit(&container_of(work, struct kvc_slot_copy, send)->io);
+}
+
+static void kvc_slot_send_look(struct work_struct *work)
+{
+	kvc_meta_submit(&container_of(work, struct kvc_slot_look, send)->io);
+}
+
 int kvc_slots_init(struct kvc_join *join)
 {
 	const struct kvc_geometry *g = join->g;
@@ -28,6 +43,10 @@ int kvc_slots_init(struct kvc_join *join)
 	spin_lock_init(&s->lock);
 	init_waitqueue_head(&s->wait);
 	INIT_WORK(&s->bury, kvc_slots_bury_work);
+	for (i = 0; i < s->nr_copies; i++) {
+		INIT_WORK(&s->copies[i].send, kvc_slot_send_copy);
+		INIT_WORK(&s->looks[i].send, kvc_slot_send_look);
+	}
 	s->parts = kvcalloc(n, sizeof(*s->parts), GFP_KERNEL);
 	s->unknown = kcalloc(BITS_TO_LONGS(g->nr_slots), sizeof(long), GFP_KERNEL);
 	s->dead = kcalloc(BITS_TO_LONGS(g->nr_slots), sizeof(long), GFP_KERNEL);
@@ -69,6 +88,8 @@ void kvc_slots_destroy(struct kvc_join *join)
 	spin_lock_irq(&s->lock);
 	spin_unlock_irq(&s->lock);
 	for (i = 0; i < s->nr_copies; i++) {
+		cancel_work_sync(&s->copies[i].send);
+		cancel_work_sync(&s->looks[i].send);
 		kvfree(s->copies[i].buf);
 		free_page((unsigned long)s->looks[i].buf);
 	}
@@ -245,7 +266,7 @@ static void kvc_slot_send(struct kvc_join *join, u32 copy)
 	c->io.private = c;
 	c->beat = s->beat;
 	c->busy = true;
-	kvc_meta_submit(&c->io);
+	queue_work(join->beat_wq, &c->send);
 }
 
 /* Copies that have the present beat; @open: those that may still get it. */
@@ -333,7 +354,7 @@ static void kvc_slot_look(struct kvc_join *join)
 		l->io.done = kvc_slot_looked;
 		l->io.private = l;
 		l->busy = true;
-		kvc_meta_submit(&l->io);
+		queue_work(join->beat_wq, &l->send);
 	}
 }
 

@@ -12,6 +12,7 @@
 /* One copy of our slot: at most one write to it at a time (protocol rule 31). */
 struct kvc_slot_copy {
 	struct kvc_meta_io io;
+	struct work_struct send;
 	struct kvc_slots *slots;
 	bool busy;
 	int error;
@@ -23,6 +24,7 @@ struct kvc_slot_copy {
 /* A look at one copy of our slot; one at a time. */
 struct kvc_slot_look {
 	struct kvc_meta_io io;
+	struct work_struct send;
 	struct kvc_slots *slots;
 	bool busy;
 	bool landed;	/* it was read */
