@@ -127,6 +127,7 @@ enum kvc_stream {
  * @open: segment per stream, or NULL
  * @standby: clean and opened, or NULL
  * @moving: victim whose moves are being journaled; deletes in it wait
+ * @victim: segment that is being reclaimed; nothing in it is pinned any more
  * @next_order: next seal's place in reclaim order
  * @nr_free: segments that are FREE and drained
  * @budget: for rewrites
@@ -151,6 +152,7 @@ struct kvc_ag {
 	struct kvc_segment *open[KVC_NR_STREAMS];
 	struct kvc_segment *standby;
 	struct kvc_segment *moving;
+	struct kvc_segment *victim;
 	u64 next_order;
 	u32 nr_free;
 	struct kvc_budget budget;

@@ -424,6 +424,14 @@ static int kvc_evict_keep(struct kvc_victim *v)
 	return kvc_moves_commit(v) ?: err;
 }
 
+/* Pins that were set before are seen by kvc_evict_look(), later ones refused. */
+static void kvc_evict_claim(struct kvc_ag *ag, struct kvc_segment *victim)
+{
+	mutex_lock(&ag->lock);
+	ag->victim = victim;
+	mutex_unlock(&ag->lock);
+}
+
 int kvc_ag_evict(struct kvc_ag *ag, bool tight)
 {
 	struct kvc_victim v = { .ag = ag, .seg = kvc_evict_choose(ag, tight) };
@@ -434,6 +442,7 @@ int kvc_ag_evict(struct kvc_ag *ag, bool tight)
 	if (!atomic_read(&v.seg->live))
 		return kvc_segment_retire(v.seg);
 
+	kvc_evict_claim(ag, v.seg);
 	err = kvc_victim_init(&v);
 	if (err == -EIO || err == -ESTALE || err == -ENOMEM)
 		goto out;	/* not this moment */
@@ -449,6 +458,7 @@ int kvc_ag_evict(struct kvc_ag *ag, bool tight)
 	kvc_evict_count(&v);
 	err = kvc_segment_retire(v.seg);
 out:
+	kvc_evict_claim(ag, NULL);
 	kvc_victim_free(&v);
 	return err;
 }

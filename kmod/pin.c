@@ -25,11 +25,16 @@ static bool kvc_pin_fits(struct kvc_ag *ag, u32 bytes)
 
 static int kvc_pin_locked(struct kvc_join *join, struct kvc_entry *e, u64 until)
 {
-	struct kvc_ag *ag = kvc_entry_segment(e)->ag;
+	struct kvc_segment *seg = kvc_entry_segment(e);
+	struct kvc_ag *ag = seg->ag;
 	u32 where = atomic_read(&e->where);
 	int err;
 
+	lockdep_assert_held(&ag->lock);
 	if (where & (KVC_ENTRY_DEAD | KVC_ENTRY_DYING))
+		return -EAGAIN;
+	/* What eviction does not keep it has chosen already. */
+	if (ag->victim == seg || seg->s.state == KVC_SEG_RETIRED)
 		return -EAGAIN;
 	if (!(where & KVC_ENTRY_PINNED) && !kvc_pin_fits(ag, e->bytes))
 		return -EDQUOT;
@@ -76,12 +81,16 @@ bool kvc_pin_holds(struct kvc_join *join, struct kvc_entry *e, u64 now)
 void kvc_pin_move(struct kvc_join *join, struct kvc_entry *from,
 		  struct kvc_entry *to)
 {
+	struct kvc_ag *ag = kvc_entry_segment(to)->ag;
 	void *pin;
 
 	if (!(atomic_read(&from->where) & KVC_ENTRY_PINNED))
 		return;
+	/* In one section, or another pin may take what this one leaves. */
+	mutex_lock(&ag->lock);
 	pin = xa_load(&join->pins, kvc_pin_index(from));
 	kvc_pin_clear(join, from);
 	if (pin)
 		kvc_pin_locked(join, to, xa_to_value(pin));
+	mutex_unlock(&ag->lock);
 }

@@ -11,7 +11,7 @@
  * @e: entry; the caller holds its segment (a reader or a writer)
  * @until: seconds since 1970
  *
- * Return: 0, -EDQUOT, -ENOMEM, -EAGAIN (it is being moved or deleted).
+ * Return: 0, -EDQUOT, -ENOMEM, -EAGAIN (it is being moved, deleted or evicted).
  */
 int kvc_pin_set(struct kvc_join *join, struct kvc_entry *e, u64 until);
 
