@@ -127,12 +127,19 @@ static int kvc_seal_record(struct kvc_segment *seg, u32 nr, u32 crc, u32 n)
 int kvc_segment_seal(struct kvc_segment *seg)
 {
 	struct kvc_seal seal = {};
-	u32 nr, crc, n = seg->log.count;
+	u32 nr, crc, n, writers;
 	u8 *buf = NULL;
 	int err = -ENOMEM;
 
-	/* protocol rule 17; the log grows no more, so no lock is needed. */
-	if (atomic_read(&seg->writers))
+	/*
+	 * protocol rule 17. No writer comes any more, and what those that left
+	 * have logged is seen under the lock; from then on the log is ours.
+	 */
+	mutex_lock(&seg->ag->lock);
+	writers = atomic_read(&seg->writers);
+	n = seg->log.count;
+	mutex_unlock(&seg->ag->lock);
+	if (writers)
 		return -EAGAIN;
 	nr = (u32)DIV_ROUND_UP(seg->log.bytes, KVC_SUMMARY_DATA -
 			       kvc_put_length(KVC_MAX_KEY)) + 1;
