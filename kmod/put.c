@@ -230,6 +230,7 @@ static int kvc_put_send(struct kvc_op *op)
 {
 	struct kvc_join *join = op->join;
 	struct kvc_put_op *put = op->put;
+	struct iov_iter iter = op->iter;	/* it may be sent again */
 	struct kvc_xfer_desc d = {
 		.set = join->set,
 		.g = join->g,
@@ -240,7 +241,7 @@ static int kvc_put_send(struct kvc_op *op)
 		.offset = (u64)put->r.offset << KVC_BLOCK_SHIFT,
 		.bytes = op->bytes,
 		.want = op->bytes,
-		.iter = &op->iter,
+		.iter = &iter,
 		.release = kvc_put_xfer_released,
 		.release_arg = put,
 	};
