@@ -229,7 +229,8 @@ static void kvc_window_result(struct kvc_run *r, struct kvc_window_key *w,
 			      struct kvcache_io *io)
 {
 	trace_kvcache_op_end(&w->op, r->nr);
-	io->status = w->op.status;
+	/* Short of memory: nothing is lost, and it may go better later. */
+	io->status = w->op.status == -ENOMEM ? -EAGAIN : w->op.status;
 	io->length = w->op.length;
 	io->transferred = w->op.transferred;
 	io->out_flags = w->op.busy ? KVCACHE_IO_BUSY : 0;

@@ -15,8 +15,8 @@
  *   0		done
  *   ENOENT	miss: no such object (or it is on a member that is gone)
  *   EEXIST	already there: nothing was written
- *   EAGAIN	not this moment (no clean segment, member suspect): nothing is
- *		lost, try again or go on without
+ *   EAGAIN	not this moment (no clean segment, no memory, member suspect):
+ *		nothing is lost, try again or go on without
  *   ETIMEDOUT	the deadline passed; see KVCACHE_IO_BUSY
  *   EDQUOT	the tenant's quota is used up
  *   EMSGSIZE	the buffer is smaller than the object; @length says its size
@@ -28,6 +28,7 @@
  *   EFBIG	larger than the pool's largest object
  *   ECANCELED	the batch ended before this key was begun (signal, detach)
  *   EFAULT	a pointer is bad
+ *   ENOMEM	of a call: no memory for it
  */
 #ifndef _UAPI_LINUX_KVCACHE_H
 #define _UAPI_LINUX_KVCACHE_H
