@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <linux/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 #include "journal.h"
@@ -365,15 +366,17 @@ int kvc_journal_wait(struct kvc_journal *j, u64 position,
 
 		if (left <= 0)
 			return -ETIMEDOUT;
+		if (fatal_signal_pending(current))
+			return -EINTR;
 		kvc_journal_push(j);
 		/*
 		 * Woken by every completion, to send the next batch; a failed
 		 * write is sent again after a moment, with nobody to wake us.
 		 */
-		wait_event_timeout(j->wait,
-				   kvc_journal_reached(j, position) ||
-					   !READ_ONCE(j->inflight),
-				   min_t(long, left, msecs_to_jiffies(KVC_RETRY_MS)));
+		wait_event_killable_timeout(j->wait,
+				kvc_journal_reached(j, position) ||
+					!READ_ONCE(j->inflight),
+				min_t(long, left, msecs_to_jiffies(KVC_RETRY_MS)));
 		if (!kvc_journal_reached(j, position) &&
 		    !READ_ONCE(j->inflight) &&
 		    time_before(jiffies, READ_ONCE(j->retry_at)))

@@ -176,7 +176,8 @@ void kvc_journal_push(struct kvc_journal *j);
 /**
  * kvc_journal_wait() - wait until all before @position are durable
  *
- * Pushes as needed. @deadline in jiffies. Return: 0, -ETIMEDOUT, or why the
+ * Pushes as needed. @deadline in jiffies. Killable: a fatal signal ends the wait
+ * as a deadline would, with -EINTR. Return: 0, -ETIMEDOUT, -EINTR, or why the
  * journal was killed.
  */
 int kvc_journal_wait(struct kvc_journal *j, u64 position,
@@ -186,7 +187,7 @@ int kvc_journal_wait(struct kvc_journal *j, u64 position,
  * kvc_journal_make_room() - wait until an append that got -EAGAIN may succeed
  *
  * Return: 0: try again; -ENOSPC: the ring is full, only a checkpoint helps;
- * -ETIMEDOUT; why the journal was killed.
+ * -ETIMEDOUT; -EINTR; why the journal was killed.
  */
 int kvc_journal_make_room(struct kvc_journal *j, unsigned long deadline);
 

@@ -4,6 +4,7 @@
 
 #include <linux/ktime.h>
 #include <linux/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include "compat.h"
 #include "object.h"
@@ -141,9 +142,16 @@ put_reader:
 	kvc_segment_put_reader(op->seg);
 }
 
-/* Read a piece of the object into kernel memory, for the second look. */
-static int kvc_reread_piece(struct kvc_op *op, void *buf, u64 at, u32 piece)
+/* The caller may be gone by then. */
+static void kvc_reread_released(void *arg)
 {
+	kvfree(arg);
+}
+
+/* Read a piece of the object into kernel memory, for the second look. */
+static int kvc_reread_piece(struct kvc_op *op, u64 at, u32 piece, u32 *crc)
+{
+	void *buf = kvmalloc(piece, GFP_KERNEL);
 	struct kvec kv = { .iov_base = buf, .iov_len = piece };
 	struct iov_iter iter;
 	struct kvc_xfer_desc d = {
@@ -154,17 +162,23 @@ static int kvc_reread_piece(struct kvc_op *op, void *buf, u64 at, u32 piece)
 		.bytes = piece,
 		.want = piece,
 		.iter = &iter,
+		.release = kvc_reread_released,
+		.release_arg = buf,
 	};
 	struct kvc_xfer *x;
 	int err;
 
+	if (!buf)
+		return -ENOMEM;
 	iov_iter_kvec(&iter, ITER_DEST, &kv, 1, piece);
 	x = kvc_xfer_start(&d);
-	if (IS_ERR(x))
+	if (IS_ERR(x)) {
+		kvfree(buf);
 		return PTR_ERR(x);
-	do {
-		err = kvc_xfer_wait(x, jiffies + HZ, NULL);
-	} while (err == -ETIMEDOUT || err == -EINTR);
+	}
+	err = kvc_xfer_wait(x, op->deadline, NULL);
+	if (!err)
+		*crc = crc32c(*crc, buf, piece);
 	kvc_xfer_put(x);
 	return err;
 }
@@ -178,19 +192,12 @@ static int kvc_get_confirm(struct kvc_op *op)
 {
 	u32 crc = kvc_data_crc_seed(op->key->hash);
 	u32 at, piece;
-	void *buf;
 	int err = 0;
 
-	buf = kvmalloc(1U << 20, GFP_KERNEL);
-	if (!buf)
-		return -ENOMEM;
 	for (at = 0; at < op->bytes && !err; at += piece) {
 		piece = min(op->bytes - at, 1U << 20);
-		err = kvc_reread_piece(op, buf, at, piece);
-		if (!err)
-			crc = crc32c(crc, buf, piece);
+		err = kvc_reread_piece(op, at, piece, &crc);
 	}
-	kvfree(buf);
 	if (err)
 		return err;
 	return crc == op->crc ? 0 : -EBADMSG;
@@ -369,8 +376,11 @@ void kvc_delete_start(struct kvc_op *op)
 		}
 		kvc_segment_put_reader(op->seg);
 		op->status = err == -EIO ? -EAGAIN : err;
-		if ((err != -EBUSY && err != -EAGAIN) ||
-		    time_after_eq(jiffies, op->deadline))
+		if (err != -EBUSY && err != -EAGAIN)
+			return;
+		op->status = -EAGAIN;
+		if (time_after_eq(jiffies, op->deadline) ||
+		    fatal_signal_pending(current))
 			return;
 	}
 }

@@ -310,9 +310,12 @@ free_found:
 
 /* --- detach --- */
 
-static int kvc_pool_drain(struct kvc_pool *pool, unsigned int timeout_ms)
+static int kvc_pool_drain(struct kvc_pool *pool, unsigned int timeout_ms,
+			  bool killable)
 {
+	unsigned long timeout = msecs_to_jiffies(timeout_ms);
 	int was = pool->state;
+	long left;
 
 	/* First the state: it ends a rejoin that is waiting. */
 	WRITE_ONCE(pool->state, KVC_POOL_CLOSING);
@@ -321,13 +324,15 @@ static int kvc_pool_drain(struct kvc_pool *pool, unsigned int timeout_ms)
 	if (percpu_ref_is_dying(&pool->ops))
 		return 0;	/* lapsed: nobody is inside */
 	kvc_pool_close_ops(pool);
-	if (wait_for_completion_timeout(&pool->ops_gone,
-					msecs_to_jiffies(timeout_ms)))
+	left = killable ?
+		wait_for_completion_killable_timeout(&pool->ops_gone, timeout) :
+		wait_for_completion_timeout(&pool->ops_gone, timeout);
+	if (left > 0)
 		return 0;
 	percpu_ref_resurrect(&pool->ops);
 	WRITE_ONCE(pool->state, was);
 	mutex_unlock(&pool->life);
-	return -ETIMEDOUT;
+	return left ? -EINTR : -ETIMEDOUT;
 }
 
 static void kvc_pool_shutdown(struct kvc_pool *pool, bool leave)
@@ -346,7 +351,7 @@ static void kvc_pool_shutdown(struct kvc_pool *pool, bool leave)
 	kvc_pool_put(pool);		/* the registry's */
 }
 
-int kvc_pool_detach(u32 number, unsigned int timeout_ms)
+static int kvc_pool_do_detach(u32 number, unsigned int timeout_ms, bool killable)
 {
 	struct kvc_pool *pool = number ? kvc_pool_get(number) : NULL;
 	int err;
@@ -357,7 +362,7 @@ int kvc_pool_detach(u32 number, unsigned int timeout_ms)
 		kvc_pool_put(pool);
 		return -EBUSY;
 	}
-	err = kvc_pool_drain(pool, timeout_ms ?: KVC_DETACH_MS);
+	err = kvc_pool_drain(pool, timeout_ms ?: KVC_DETACH_MS, killable);
 	if (err) {
 		xchg(&pool->detaching, 0);
 	} else {
@@ -366,6 +371,11 @@ int kvc_pool_detach(u32 number, unsigned int timeout_ms)
 	}
 	kvc_pool_put(pool);
 	return err;
+}
+
+int kvc_pool_detach(u32 number, unsigned int timeout_ms)
+{
+	return kvc_pool_do_detach(number, timeout_ms, true);
 }
 
 int kvc_pool_abandon(struct kvc_pool *pool)
@@ -395,7 +405,7 @@ void kvc_pools_exit(void)
 		u32 number = pool->number;
 
 		kvc_pool_put(pool);
-		if (kvc_pool_detach(number, 0) == -ETIMEDOUT)
+		if (kvc_pool_do_detach(number, 0, false) == -ETIMEDOUT)
 			pr_warn("pool %u: still draining\n", number);
 	}
 	xa_destroy(&kvc_pools);

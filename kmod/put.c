@@ -2,6 +2,7 @@
 /* Put of one key: look, reserve, send, record, commit. */
 #include <linux/ktime.h>
 #include <linux/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/smp.h>
 #include "compat.h"
@@ -329,7 +330,8 @@ static int kvc_put_append(struct kvc_op *op, const struct kvc_put *rec)
 		mutex_unlock(&ag->lock);
 		if (err != -EAGAIN)
 			break;
-		if (time_after_eq(jiffies, op->deadline)) {
+		if (time_after_eq(jiffies, op->deadline) ||
+		    fatal_signal_pending(current)) {
 			err = -ETIMEDOUT;
 			break;
 		}
@@ -337,12 +339,12 @@ static int kvc_put_append(struct kvc_op *op, const struct kvc_put *rec)
 		if (err == -ENOSPC) {
 			/* Until the worker's checkpoint has trimmed the ring. */
 			kvc_ag_kick(ag);
-			wait_event_timeout(j->wait,
-					   kvc_journal_used(j) + reserve <
-							   op->join->g->ring_blocks ||
-						   READ_ONCE(j->killed),
-					   min_t(long, HZ / 10,
-						 max_t(long, 1, op->deadline - jiffies)));
+			wait_event_killable_timeout(j->wait,
+					kvc_journal_used(j) + reserve <
+							op->join->g->ring_blocks ||
+						READ_ONCE(j->killed),
+					min_t(long, HZ / 10,
+					      max_t(long, 1, op->deadline - jiffies)));
 			err = 0;
 		}
 		if (err)
@@ -402,14 +404,14 @@ void kvc_put_finish(struct kvc_op *op)
 		return;
 	err = kvc_journal_wait(&put->r.segment->ag->journal,
 			       put->commit.position + 1, op->deadline);
-	if (err != -ETIMEDOUT) {
+	if (err == -ETIMEDOUT) {
+		kvc_op_stat(op, KVC_STAT_TIMEOUTS);
+	} else if (err != -EINTR) {
 		/* Settled, or about to be by whoever made it durable. */
 		wait_for_completion(&put->done);
 		err = put->error;
 		if (err)
 			kvc_index_remove(&op->join->index, put->r.entry);
-	} else {
-		kvc_op_stat(op, KVC_STAT_TIMEOUTS);
 	}
 	/* protocol rule 2 */
 	if (!err && !kvc_join_lease_ok(op->join))
