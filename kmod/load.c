@@ -606,7 +606,7 @@ int kvc_ag_takeover(struct kvc_ag *ag, u64 shown,
 	else
 		kvc_load_empty(ag, epoch);
 	if (err)
-		goto out;
+		goto loaded;
 	kvc_load_roles(ag);
 	err = kvc_journal_start(&ag->journal, join->set, join->g, &join->writer,
 				ag->number, epoch,
@@ -615,6 +615,10 @@ int kvc_ag_takeover(struct kvc_ag *ag, u64 shown,
 		err = kvc_ag_begin_epoch(ag);
 	if (!err)
 		ag->owned = true;
+loaded:
+	/* Not to be begun anew on what is half loaded. */
+	if (err == -EAGAIN)
+		err = -EIO;
 out:
 	kvfree(l.checkpoint);
 	return err;
