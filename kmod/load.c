@@ -521,8 +521,28 @@ static void kvc_load_empty(struct kvc_ag *ag, u64 epoch)
 	}
 }
 
+/*
+ * May writes of an owner before the base's still land? Then a segment that is
+ * retired may be one that the base's owner found open and that had to go early.
+ */
+static bool kvc_load_doubt(struct kvc_loader *l,
+			   bool (*in_doubt)(struct kvc_join *, u32, u64))
+{
+	u32 i;
+
+	for (i = 0; i < KVC_NR_AREAS; i++) {
+		const struct kvc_area *a = &l->areas[i];
+
+		if (a->valid && l->base && a->info.epoch < l->base->epoch &&
+		    in_doubt(l->ag->join, a->info.owner_slot,
+			     a->info.owner_incarnation))
+			return true;
+	}
+	return false;
+}
+
 /* Protocol rule 21: what was open is never appended to again. */
-static void kvc_load_roles(struct kvc_ag *ag)
+static void kvc_load_roles(struct kvc_ag *ag, bool doubt)
 {
 	u64 live = 0;
 	u32 i;
@@ -538,6 +558,8 @@ static void kvc_load_roles(struct kvc_ag *ag)
 			break;
 		case KVC_SEG_RETIRED:
 			seg->role = KVC_ROLE_DRAINING;
+			if (doubt)
+				seg->ready_at = ag->join->frozen_until;
 			break;
 		case KVC_SEG_FREE:
 			ag->nr_free++;
@@ -607,7 +629,7 @@ int kvc_ag_takeover(struct kvc_ag *ag, u64 shown,
 		kvc_load_empty(ag, epoch);
 	if (err)
 		goto loaded;
-	kvc_load_roles(ag);
+	kvc_load_roles(ag, kvc_load_doubt(&l, in_doubt));
 	err = kvc_journal_start(&ag->journal, join->set, join->g, &join->writer,
 				ag->number, epoch,
 				l.areas[epoch % KVC_NR_AREAS].sequence);
