@@ -433,6 +433,10 @@ static int kvc_ag_transition_locked(struct kvc_segment *seg, u32 type,
 		ag->next_order++;
 	if (type == KVC_REC_RETIRE)
 		rec->seg.order = *position;
+	if (type != KVC_REC_OPEN && seg->s.state == KVC_SEG_OPEN) {
+		seg->closed = jiffies;
+		seg->was_open = true;
+	}
 	WARN_ON_ONCE(kvc_seg_apply(&seg->s, type, &rec->seg));
 	seg->role = role;
 	trace_kvcache_segment(seg, type);

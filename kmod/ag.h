@@ -90,6 +90,9 @@ enum kvc_role {
  * @chunks: entries; appended under the AG's lock
  * @log: while unsealed
  * @ready_at: jiffies before which nothing of it is written (Q)
+ * @closed: jiffies at its SEAL or RETIRE: no write went out after that; valid
+ *	if @was_open
+ * @was_open: it was in use in this epoch
  * @members: bit per member that holds a lane
  */
 struct kvc_segment {
@@ -105,6 +108,8 @@ struct kvc_segment {
 	struct kvc_chunk *chunks;
 	struct kvc_log log;
 	unsigned long ready_at;
+	unsigned long closed;
+	bool was_open;
 	u64 members;
 };
 

@@ -158,8 +158,13 @@ void kvc_member_done(struct kvc_member *m, struct bio *bio, unsigned int bytes)
 		if (unlikely(status != BLK_STS_OK)) {
 			if (status != BLK_STS_NOTSUPP)
 				atomic64_inc(&m->errors);
-			if (kvc_status_accuses(status))
+			if (kvc_status_accuses(status)) {
+				if (op_is_write(bio_op(bio))) {
+					WRITE_ONCE(m->lost_write, jiffies);
+					smp_store_release(&m->lost_writes, true);
+				}
 				kvc_member_suspect(m, "path error");
+			}
 		}
 	}
 	if (bio_op(bio) != REQ_OP_DISCARD) {

@@ -50,6 +50,9 @@ enum kvc_health {
  * @probing: bit 0: a probe is out, and owns @probe_work
  * @probe_work: sends the probe
  * @errors: failed bios
+ * @lost_write: jiffies at which a write last failed in a way that leaves open
+ *	whether it lands yet; valid if @lost_writes
+ * @lost_writes: there was one
  * @read_bytes: bytes that were asked of the device, padding and metadata
  *	included; to be read by percpu_counter_sum()
  * @written_bytes: likewise
@@ -80,6 +83,8 @@ struct kvc_member {
 	unsigned int stuck;
 	unsigned long last_done;
 	atomic64_t errors;
+	unsigned long lost_write;
+	bool lost_writes;
 
 	unsigned long probed;
 	unsigned long probing;
@@ -210,6 +215,21 @@ void kvc_member_done(struct kvc_member *m, struct bio *bio, unsigned int bytes);
  * this host was short of something; else -EIO.
  */
 int kvc_member_errno(blk_status_t status);
+
+/**
+ * kvc_member_unsure() - may a write that failed still land?
+ * @m: member
+ * @q: Q in jiffies: the longest life of a write
+ *
+ * One that the device refused does not count, only one that got no answer: the
+ * target may have it.
+ */
+static inline bool kvc_member_unsure(const struct kvc_member *m, unsigned long q)
+{
+	/* Pairs with kvc_member_done(). */
+	return smp_load_acquire(&m->lost_writes) &&
+	       time_before(jiffies, READ_ONCE(m->lost_write) + q);
+}
 
 /* Keep kvc_members_stop() waiting. */
 static inline void kvc_members_get(struct kvc_member_set *set)

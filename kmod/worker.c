@@ -54,6 +54,26 @@ int kvc_segment_retire(struct kvc_segment *seg)
 }
 
 /*
+ * Protocol rule 17: a write that failed without an answer has an unknown outcome
+ * until Q. What is retired may be used again only when none can hit it.
+ */
+static bool kvc_segment_unsure(const struct kvc_segment *seg)
+{
+	struct kvc_join *join = seg->ag->join;
+	unsigned long q = msecs_to_jiffies(join->g->q_ms);
+	u64 left = seg->members;
+
+	if (!seg->was_open || time_after_eq(jiffies, seg->closed + q))
+		return false;
+	while (left) {
+		if (kvc_member_unsure(&join->set->m[__ffs64(left)], q))
+			return true;
+		left &= left - 1;
+	}
+	return false;
+}
+
+/*
  * Retired segments whose readers have gone are free (protocol rules 15 and 18:
  * this host is the only live one, so its own readers are the grace period).
  */
@@ -67,7 +87,8 @@ static void kvc_ag_drain(struct kvc_ag *ag)
 
 		if (seg->role != KVC_ROLE_DRAINING ||
 		    atomic_read(&seg->readers) ||
-		    time_before(jiffies, seg->ready_at))
+		    time_before(jiffies, seg->ready_at) ||
+		    kvc_segment_unsure(seg))
 			continue;
 		kvc_segment_empty(seg);
 		mutex_lock(&ag->lock);
