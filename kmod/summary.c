@@ -160,6 +160,10 @@ int kvc_segment_seal(struct kvc_segment *seg)
 	err = kvc_seal_write(seg, buf, nr, &crc);
 	if (!err)
 		err = kvc_seal_record(seg, nr, crc, seal.n);
+	else
+		/* The next may list less, and this one land upon it: after Q. */
+		seg->ready_at = jiffies +
+				msecs_to_jiffies(seg->ag->join->g->q_ms);
 out:
 	kvfree(buf);
 	kvfree(seal.items);

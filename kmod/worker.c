@@ -230,9 +230,8 @@ static bool kvc_segment_sealable(const struct kvc_segment *seg)
 {
 	if (seg->s.state != KVC_SEG_OPEN || atomic_read(&seg->writers))
 		return false;
-	if (seg->role == KVC_ROLE_FROZEN)
-		return time_after_eq(jiffies, seg->ready_at);
-	return seg->role == KVC_ROLE_FULL;
+	return (seg->role == KVC_ROLE_FROZEN || seg->role == KVC_ROLE_FULL) &&
+	       time_after_eq(jiffies, seg->ready_at);
 }
 
 /* Would a checkpoint take more than half of what it may? */
