@@ -586,10 +586,13 @@ int kvc_member_discard(struct kvc_member *m, u64 block, u64 nr)
 		init_completion(&d.done);
 		kvc_member_submit(m, bio);
 		kvc_wait(&d.done);
-		if (d.status == BLK_STS_NOTSUPP)
-			return 0;
-		if (d.status)
-			return kvc_member_errno(d.status);
+		if (!d.status)
+			continue;
+		if (d.status != BLK_STS_RESV_CONFLICT &&
+		    !kvc_status_accuses(d.status))
+			return 0;	/* it was not done; it is but advice */
+		m->discard = false;
+		return kvc_member_errno(d.status);
 	}
 	return 0;
 }

@@ -281,7 +281,10 @@ void kvc_meta_submit(struct kvc_meta_io *io);
 int kvc_meta_read(struct kvc_member *m, u64 block, u32 nr, void *buf);
 int kvc_meta_write(struct kvc_member *m, u64 block, u32 nr, void *buf);
 
-/* Discard blocks; a device that can't: 0. Waits. */
+/*
+ * Discard blocks; a device that can't, or won't: 0. An error means that it may
+ * still be carried out, and that no other discard will be sent. Waits.
+ */
 int kvc_member_discard(struct kvc_member *m, u64 block, u64 nr);
 
 #endif

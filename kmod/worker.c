@@ -118,13 +118,14 @@ static struct kvc_segment *kvc_ag_free_segment(struct kvc_ag *ag)
 	return NULL;
 }
 
-static void kvc_segment_discard(struct kvc_segment *seg)
+static int kvc_segment_discard(struct kvc_segment *seg)
 {
 	struct kvc_join *join = seg->ag->join;
 	const struct kvc_geometry *g = join->g;
 	u64 left = seg->members, at = 0;
 	u64 lane = kvc_segment_bytes(g) / hweight64(seg->members);
 	bool any = false;
+	int err;
 
 	/* The first stripe unit of each lane is where its lane slot begins. */
 	while (left) {
@@ -134,19 +135,22 @@ static void kvc_segment_discard(struct kvc_segment *seg)
 
 		if (join->set->m[p.member].discard) {
 			any = true;
-			if (kvc_member_discard(&join->set->m[p.member], p.block,
-					       lane >> KVC_BLOCK_SHIFT))
-				return;	/* a discard is advice */
+			err = kvc_member_discard(&join->set->m[p.member], p.block,
+						 lane >> KVC_BLOCK_SHIFT);
+			if (err)
+				return err;
 		}
 		at += 1ULL << g->unit_shift;
 		left &= left - 1;
 	}
 	if (any)
 		kvc_stat_inc(join->pool->stats, KVC_STAT_DISCARDS);
+	return 0;
 }
 
-int kvc_ag_open_segment(struct kvc_ag *ag, u32 keep_free,
-			struct kvc_segment **out)
+/* Return: 1: that one is no use, try another; else as kvc_ag_open_segment(). */
+static int kvc_ag_open_one(struct kvc_ag *ag, u32 keep_free,
+			   struct kvc_segment **out)
 {
 	struct kvc_segment_rec rec = {};
 	struct kvc_segment *seg = NULL;
@@ -178,12 +182,26 @@ int kvc_ag_open_segment(struct kvc_ag *ag, u32 keep_free,
 		return err;
 	}
 	/* protocol rule 7: OPEN is durable; now the first discard or write */
-	kvc_segment_discard(seg);
+	err = kvc_segment_discard(seg);
+	if (err)	/* it may land on what would be put here: full, too */
+		return err == -ESTALE ? err : 1;
 	mutex_lock(&ag->lock);
 	seg->role = KVC_ROLE_STANDBY;
 	mutex_unlock(&ag->lock);
 	*out = seg;
 	return 0;
+}
+
+int kvc_ag_open_segment(struct kvc_ag *ag, u32 keep_free,
+			struct kvc_segment **out)
+{
+	int err;
+
+	/* Not for ever: a member whose discard got no answer gets no other. */
+	do {
+		err = kvc_ag_open_one(ag, keep_free, out);
+	} while (err > 0);
+	return err;
 }
 
 /* Keep a clean segment ready for puts; the last free one is for rewrites. */
