@@ -500,6 +500,18 @@ static void kvc_join_quiesce(struct kvc_join *join)
 		kvc_ag_quiesce(&join->ags[i]);
 }
 
+/* May a write that failed still land? Then the next attach has to wait for Q. */
+static bool kvc_join_unsure(struct kvc_join *join)
+{
+	unsigned long q = msecs_to_jiffies(join->g->q_ms);
+	u32 i;
+
+	for (i = 0; i < join->set->nr; i++)
+		if (kvc_member_unsure(&join->set->m[i], q))
+			return true;
+	return false;
+}
+
 void kvc_join_destroy(struct kvc_join *join, bool leave)
 {
 	WRITE_ONCE(join->stopping, true);
@@ -510,8 +522,11 @@ void kvc_join_destroy(struct kvc_join *join, bool leave)
 	kvc_slots_stop_bury(join);	/* which the beat begins */
 	kvc_join_kill(join, leave ? -ENODEV : -ESTALE);
 	/* A claim that another overwrote is the other's. */
-	if (leave && kvc_join_lease_ok(join) &&
-	    !kvc_join_holds_slot(join, NULL)) {
+	if (leave && kvc_join_unsure(join)) {
+		pr_warn("pool %s: writes that got no answer may still land: the next attach waits, as after a crash\n",
+			join->g->name);
+	} else if (leave && kvc_join_lease_ok(join) &&
+		   !kvc_join_holds_slot(join, NULL)) {
 		/* Everything is known to be down: nothing can land late. */
 		join->state = KVC_SLOT_DOWN;
 		if (kvc_slot_beat(join, join->g->lease_ms / 2))
