@@ -46,13 +46,19 @@
 /* Bounce memory comes in pieces of at most this: a stripe unit. */
 #define KVC_BOUNCE_ORDER	(KVC_UNIT_SHIFT - PAGE_SHIFT)
 
-/* Room without a further allocation: 1 MiB of huge pages over four members. */
-#define KVC_INLINE_VECS		8
-#define KVC_INLINE_PARTS	4
+/*
+ * What fits without a further allocation: a block of memory at any address, and
+ * larger objects in huge pages, on one member. More has I/O that takes longer
+ * than an allocation, by far.
+ */
+#define KVC_INLINE_VECS		2
+
+/* The least that a list grows to. */
+#define KVC_MIN_VECS		8
 
 /**
  * struct kvc_vecs - a list of bvecs that grows
- * @v: bvecs, in inline room or kvmalloc()ed
+ * @v: bvecs, in the transfer's inline room or kvmalloc()ed
  * @nr: how many are there
  * @room: how many fit
  */
@@ -103,6 +109,7 @@ struct kvc_part {
  * @write: memory to media
  * @crc: a CRC is wanted
  * @pinned: @mem is user memory
+ * @gaps: @mem, and then @wire, is not one stretch: see kvc_cut.h
  * @state: value of the CRC up to @at
  * @bytes: length of the object
  * @from: where in the object the caller's memory starts
@@ -117,16 +124,14 @@ struct kvc_part {
  * @wire: what the device sees; the very list of @mem if nothing is bounced
  * @vmap: ITER_KVEC of vmalloc memory: its address, for cache maintenance
  * @nr_parts: parts
- * @parts: parts, in inline room or kvmalloc()ed
+ * @parts: parts, kvmalloc()ed unless it is the one that follows the transfer
  * @later: parts that the work shall submit
  * @release: see struct kvc_xfer_desc
  * @release_arg: its argument
  * @work: submits parts of @later; drops a reference, perhaps the last
- * @inline_mem: first room of @mem; what stands before it is zeroed, no more
- * @inline_wire: first room of @wire
- * @inline_bounce: first room of @bounce
+ * @inline_mem: first room of @mem
  *
- * Room for KVC_INLINE_PARTS parts follows.
+ * Room for one part follows.
  */
 struct kvc_xfer {
 	struct kref ref;
@@ -138,6 +143,7 @@ struct kvc_xfer {
 	bool write;
 	bool crc;
 	bool pinned;
+	bool gaps;
 	u32 state;
 	u64 bytes;
 	u64 from;
@@ -159,8 +165,6 @@ struct kvc_xfer {
 	struct work_struct work;
 
 	struct bio_vec inline_mem[KVC_INLINE_VECS];
-	struct bio_vec inline_wire[KVC_INLINE_VECS];
-	struct bio_vec inline_bounce;
 };
 
 /*
@@ -169,23 +173,16 @@ struct kvc_xfer {
  */
 static struct kmem_cache *kvc_xfer_cache;
 
-static struct kvc_part *kvc_inline_parts(struct kvc_xfer *x)
+static struct kvc_part *kvc_inline_part(struct kvc_xfer *x)
 {
 	return (struct kvc_part *)(x + 1);
 }
 
 /* --- lists of bvecs --- */
 
-static void kvc_vecs_init(struct kvc_vecs *l, struct bio_vec *room, u32 nr)
+static void kvc_vecs_free(struct kvc_xfer *x, struct kvc_vecs *l)
 {
-	l->v = room;
-	l->nr = 0;
-	l->room = nr;
-}
-
-static void kvc_vecs_free(struct kvc_vecs *l, const struct bio_vec *room)
-{
-	if (l->v != room)
+	if (l->v != x->inline_mem)
 		kvfree(l->v);
 }
 
@@ -193,18 +190,19 @@ static void kvc_vecs_free(struct kvc_vecs *l, const struct bio_vec *room)
  * Make room for @more bvecs, but for not too many at once: how many it takes is
  * known only when all pages are, and huge ones take few.
  */
-static int kvc_vecs_grow(struct kvc_vecs *l, const struct bio_vec *room, u64 more)
+static int kvc_vecs_grow(struct kvc_xfer *x, struct kvc_vecs *l, u64 more)
 {
-	const u32 nr = l->room + clamp_t(u64, more, l->room, 31 * l->room);
+	const u32 base = max_t(u32, l->room, KVC_MIN_VECS);
+	const u32 room = l->room + clamp_t(u64, more, base, 32 * base);
 	struct bio_vec *v;
 
-	v = kvmalloc_array(nr, sizeof(*v), GFP_KERNEL_ACCOUNT);
+	v = kvmalloc_array(room, sizeof(*v), GFP_KERNEL_ACCOUNT);
 	if (!v)
 		return -ENOMEM;
 	memcpy(v, l->v, l->nr * sizeof(*v));
-	kvc_vecs_free(l, room);
+	kvc_vecs_free(x, l);
 	l->v = v;
-	l->room = nr;
+	l->room = room;
 	return 0;
 }
 
@@ -224,11 +222,17 @@ static bool kvc_vec_continues(const struct bio_vec *v, const struct page *page,
 	       page_to_pfn(page) == page_to_pfn(v->bv_page) + n;
 }
 
+/* Is there a gap between a bvec and the one before, for a device that minds? */
+static bool kvc_vec_gap(const struct bio_vec *v, unsigned long mask)
+{
+	return (v->bv_offset | (v[-1].bv_offset + v[-1].bv_len)) & mask;
+}
+
 /*
  * Append memory, @off < PAGE_SIZE; some @more bvecs may follow, this included.
  * Return: 0 if it was appended, 1 if it only made the last bvec longer, -ENOMEM.
  */
-static int kvc_vecs_add(struct kvc_vecs *l, const struct bio_vec *room,
+static int kvc_vecs_add(struct kvc_xfer *x, struct kvc_vecs *l,
 			struct page *page, u32 off, u32 len, u64 more)
 {
 	int ret;
@@ -238,7 +242,7 @@ static int kvc_vecs_add(struct kvc_vecs *l, const struct bio_vec *room,
 		return 1;
 	}
 	if (l->nr == l->room) {
-		ret = kvc_vecs_grow(l, room, more);
+		ret = kvc_vecs_grow(x, l, more);
 		if (ret)
 			return ret;
 	}
@@ -298,13 +302,16 @@ static int kvc_xfer_pin(struct kvc_xfer *x, struct iov_iter *iter)
 		for (i = 0, len = 0; len < got; i++, off = 0) {
 			const u32 n = min_t(size_t, PAGE_SIZE - off, got - len);
 
-			ret = kvc_vecs_add(&x->mem, x->inline_mem, pages[i], off, n,
+			ret = kvc_vecs_add(x, &x->mem, pages[i], off, n,
 					   DIV_ROUND_UP(off + left - len, PAGE_SIZE));
 			if (unlikely(ret < 0))
 				goto unpin_rest;
 			/* In the middle of a page: that one is pinned already. */
 			if (ret && off && x->pinned)
 				unpin_user_page(pages[i]);
+			if (!ret && x->mem.nr > 1)
+				x->gaps |= kvc_vec_gap(&x->mem.v[x->mem.nr - 1],
+						       KVC_CUT_PAGE - 1);
 			len += n;
 		}
 	}
@@ -352,7 +359,7 @@ static int kvc_xfer_bounce(struct kvc_xfer *x, u64 bytes, struct kvc_cursor *c)
 			if (!page)
 				return -ENOMEM;
 			if (x->bounce.nr == x->bounce.room &&
-			    kvc_vecs_grow(&x->bounce, &x->inline_bounce, 1)) {
+			    kvc_vecs_grow(x, &x->bounce, 1)) {
 				put_page(page);
 				return -ENOMEM;
 			}
@@ -363,7 +370,7 @@ static int kvc_xfer_bounce(struct kvc_xfer *x, u64 bytes, struct kvc_cursor *c)
 		}
 		n = min_t(u64, bytes, x->bounce.v[c->i].bv_len - c->off);
 		off = x->bounce.v[c->i].bv_offset + c->off;
-		ret = kvc_vecs_add(&x->wire, x->inline_wire,
+		ret = kvc_vecs_add(x, &x->wire,
 				   x->bounce.v[c->i].bv_page + (off >> PAGE_SHIFT),
 				   offset_in_page(off), n, 1);
 		if (ret < 0)
@@ -384,7 +391,7 @@ static int kvc_xfer_direct(struct kvc_xfer *x, u64 bytes, struct kvc_cursor *c)
 		const u32 n = min_t(u64, bytes, v->bv_len - c->off);
 		const u32 off = v->bv_offset + c->off;
 
-		ret = kvc_vecs_add(&x->wire, x->inline_wire,
+		ret = kvc_vecs_add(x, &x->wire,
 				   v->bv_page + (off >> PAGE_SHIFT),
 				   offset_in_page(off), n, x->mem.nr - c->i);
 		if (ret < 0)
@@ -431,6 +438,25 @@ static int kvc_xfer_piece(struct kvc_xfer *x, struct kvc_wiring *w,
 	return ret;
 }
 
+/* Put fragment *@i of mem to the cut, or the end; moves *@i on. */
+static unsigned int kvc_xfer_cut(const struct kvc_xfer *x, struct kvc_cut *cut,
+				 u32 *i, struct kvc_piece *piece)
+{
+	const struct bio_vec *v = &x->mem.v[*i];
+
+	if (*i == x->mem.nr) {
+		++*i;
+		return kvc_cut_end(cut, piece);
+	}
+	if (x->gaps) {
+		++*i;
+		return kvc_cut_add(cut, v->bv_offset, v->bv_len, piece);
+	}
+	/* One stretch, as most are: its first address tells all. */
+	*i = x->mem.nr;
+	return kvc_cut_add(cut, v->bv_offset, x->want, piece);
+}
+
 /* Make the wire of mem and bounce pages. */
 static int kvc_xfer_wire(struct kvc_xfer *x, struct kvc_cut *cut)
 {
@@ -442,10 +468,8 @@ static int kvc_xfer_wire(struct kvc_xfer *x, struct kvc_cut *cut)
 	u32 i;
 	int ret;
 
-	for (i = 0; i <= x->mem.nr && !bounce; i++) {
-		n = i == x->mem.nr ? kvc_cut_end(&probe, piece) :
-		    kvc_cut_add(&probe, x->mem.v[i].bv_offset,
-				x->mem.v[i].bv_len, piece);
+	for (i = 0; i <= x->mem.nr && !bounce;) {
+		n = kvc_xfer_cut(x, &probe, &i, piece);
 		for (k = 0; k < n; k++)
 			bounce |= piece[k].bounce;
 	}
@@ -454,16 +478,15 @@ static int kvc_xfer_wire(struct kvc_xfer *x, struct kvc_cut *cut)
 		return 0;
 	}
 
-	for (i = 0; i <= x->mem.nr; i++) {
-		n = i == x->mem.nr ? kvc_cut_end(cut, piece) :
-		    kvc_cut_add(cut, x->mem.v[i].bv_offset, x->mem.v[i].bv_len,
-				piece);
+	for (i = 0; i <= x->mem.nr;) {
+		n = kvc_xfer_cut(x, cut, &i, piece);
 		for (k = 0; k < n; k++) {
 			ret = kvc_xfer_piece(x, &w, &piece[k]);
 			if (ret)
 				return ret;
 		}
 	}
+	x->gaps = true;
 	return 0;
 }
 
@@ -481,42 +504,66 @@ static struct page *kvc_vec_page(const struct bio_vec *v, u32 *off)
 	return v->bv_page + (at >> PAGE_SHIFT);
 }
 
+/* Sum up the wire from x->at to @end, which is not beyond the object. */
+static void kvc_xfer_sum(struct kvc_xfer *x, u64 end)
+{
+	while (x->at < end) {
+		const struct bio_vec *v = &x->wire.v[x->wire_at.i];
+		u32 off = x->wire_at.off;
+		u32 n = min_t(u64, end - x->at, v->bv_len - off);
+		struct page *page = kvc_vec_page(v, &off);
+		char *p;
+
+		/* Without high memory, all of a bvec is mapped. */
+		if (IS_ENABLED(CONFIG_HIGHMEM))
+			n = min_t(u32, n, PAGE_SIZE - off);
+		else
+			n = min_t(u32, n, SZ_32K);
+
+		p = kmap_local_page(page);
+		x->state = crc32c(x->state, p + off, n);
+		kunmap_local(p);
+
+		kvc_cursor_step(&x->wire_at, &x->wire, n);
+		x->at += n;
+		cond_resched();
+	}
+}
+
 /*
- * Go over the wire from x->at to @end, page by page: sum it up if @sum, and
- * copy what is bounced if @copy: to the wire on a write, with zeroes for what
- * the caller has no memory for, and to the caller's memory on a read.
+ * Copy what is bounced from x->at to @end: to the wire on a write, with zeroes
+ * for what the caller has no memory for, and to the caller's memory on a read,
+ * which is summed up on the way if @sum.
  */
-static void kvc_xfer_walk(struct kvc_xfer *x, u64 end, bool sum, bool copy)
+static void kvc_xfer_copy(struct kvc_xfer *x, u64 end, bool sum)
 {
 	const u64 mem_end = x->from + x->want;
 
-	copy &= kvc_xfer_bounces(x);
 	while (x->at < end) {
 		const struct bio_vec *v = &x->wire.v[x->wire_at.i];
 		const bool inside = x->at >= x->from && x->at < mem_end;
 		u32 off = x->wire_at.off, mem_off = x->mem_at.off;
+		u32 n = min_t(u64, end - x->at, v->bv_len - off);
 		struct page *page = kvc_vec_page(v, &off), *mem_page = NULL;
-		u32 n = min_t(u64, end - x->at, min_t(u32, PAGE_SIZE - off,
-						       v->bv_len - x->wire_at.off));
 		char *p, *q;
 
+		n = min_t(u32, n, PAGE_SIZE - off);
 		/* Not over the edges of what the caller has memory for. */
 		if (x->at < x->from)
 			n = min_t(u64, n, x->from - x->at);
-		else if (inside)
+		if (inside) {
 			n = min_t(u64, n, mem_end - x->at);
-		if (copy && inside) {
 			v = &x->mem.v[x->mem_at.i];
+			n = min_t(u32, n, v->bv_len - mem_off);
 			mem_page = kvc_vec_page(v, &mem_off);
-			n = min3(n, (u32)PAGE_SIZE - mem_off,
-				 v->bv_len - x->mem_at.off);
+			n = min_t(u32, n, PAGE_SIZE - mem_off);
 		}
 
 		p = kmap_local_page(page);
 		if (sum && x->at < x->bytes)
 			x->state = crc32c(x->state, p + off,
 					  min_t(u64, n, x->bytes - x->at));
-		if (mem_page && (mem_page != page || mem_off != off)) {
+		if (inside && (mem_page != page || mem_off != off)) {
 			q = kmap_local_page(mem_page);
 			if (x->write) {
 				memcpy(p + off, q + mem_off, n);
@@ -525,13 +572,13 @@ static void kvc_xfer_walk(struct kvc_xfer *x, u64 end, bool sum, bool copy)
 				flush_dcache_page(mem_page);
 			}
 			kunmap_local(q);
-		} else if (copy && x->write && !inside) {
+		} else if (!inside && x->write) {
 			memset(p + off, 0, n);
 		}
 		kunmap_local(p);
 
 		kvc_cursor_step(&x->wire_at, &x->wire, n);
-		if (mem_page)
+		if (inside)
 			kvc_cursor_step(&x->mem_at, &x->mem, n);
 		x->at += n;
 		cond_resched();
@@ -554,15 +601,15 @@ static void kvc_xfer_free(struct kvc_xfer *x)
 
 	for (i = 0; i < x->nr_parts; i++)
 		bio_uninit(&x->parts[i].bio);
-	if (x->parts != kvc_inline_parts(x))
+	if (x->parts != kvc_inline_part(x))
 		kvfree(x->parts);
 	kvc_xfer_unpin(x);
 	for (i = 0; i < x->bounce.nr; i++)
 		put_page(x->bounce.v[i].bv_page);
 	if (kvc_xfer_bounces(x))
-		kvc_vecs_free(&x->wire, x->inline_wire);
-	kvc_vecs_free(&x->bounce, &x->inline_bounce);
-	kvc_vecs_free(&x->mem, x->inline_mem);
+		kvc_vecs_free(x, &x->wire);
+	kvc_vecs_free(x, &x->bounce);
+	kvc_vecs_free(x, &x->mem);
 	kmem_cache_free(kvc_xfer_cache, x);
 }
 
@@ -674,11 +721,11 @@ static u32 kvc_part_length(const struct kvc_xfer *x, const struct kvc_member *m,
 	while (len < run && c->i - start.i < BIO_MAX_VECS) {
 		const struct bio_vec *v = &x->wire.v[c->i];
 
-		if (len && ((v->bv_offset | (v[-1].bv_offset + v[-1].bv_len)) &
-			    m->gap_mask))
+		if (x->gaps && len && kvc_vec_gap(v, m->gap_mask))
 			return len;		/* between two blocks */
 		n = min_t(u64, run - len, v->bv_len - c->off);
-		segments += DIV_ROUND_UP(n, m->max_segment_bytes);
+		segments += n <= m->max_segment_bytes ? 1 :
+			    DIV_ROUND_UP(n, m->max_segment_bytes);
 		if (segments > m->max_segments)
 			break;
 		kvc_cursor_step(c, &x->wire, n);
@@ -696,17 +743,30 @@ static u32 kvc_part_length(const struct kvc_xfer *x, const struct kvc_member *m,
 	return end - at;
 }
 
-/*
- * Make one bio for each request that the run takes. Counts parts, and fills
- * them in only as far as there is @room.
- */
-static int kvc_xfer_carve(struct kvc_xfer *x, const struct kvc_xfer_desc *d,
-			  u32 room)
+/* Make room for @more parts, but at least for as many as there are. */
+static int kvc_parts_grow(struct kvc_xfer *x, u32 *room, u64 more)
+{
+	struct kvc_part *parts;
+
+	*room += max_t(u64, more, *room);
+	parts = kvmalloc_array(*room, sizeof(*parts), GFP_KERNEL_ACCOUNT);
+	if (!parts)
+		return -ENOMEM;
+	/* A bio that has not been anywhere may be moved. */
+	memcpy(parts, x->parts, x->nr_parts * sizeof(*parts));
+	if (x->parts != kvc_inline_part(x))
+		kvfree(x->parts);
+	x->parts = parts;
+	return 0;
+}
+
+/* Make one bio for each request that the run takes. */
+static int kvc_xfer_carve(struct kvc_xfer *x, const struct kvc_xfer_desc *d)
 {
 	struct kvc_cursor c = {};
 	u64 at = x->lo;
+	u32 room = 1;
 
-	x->nr_parts = 0;
 	while (at < x->hi) {
 		const u32 skip = at & (KVC_BLOCK_SIZE - 1);
 		u64 run = round_up(x->hi, KVC_BLOCK_SIZE) - (at - skip);
@@ -729,51 +789,25 @@ static int kvc_xfer_carve(struct kvc_xfer *x, const struct kvc_xfer_desc *d,
 			run = min_t(u64, run, kvc_chunk_left(m, sector));
 		len = kvc_part_length(x, m, at, run, &c);
 
-		if (x->nr_parts < room) {
-			p = &x->parts[x->nr_parts];
-			p->x = x;
-			p->m = &x->set->m[place.member];
-			p->end = at + len;
-			p->done = false;
-			p->iter = (struct bvec_iter){
-				.bi_sector = sector,
-				.bi_size = start.off + len,
-			};
-			bvec_iter_advance(x->wire.v + start.i, &p->iter,
-					  start.off);
-			kvc_part_prepare(p, x->wire.v + start.i,
-					 c.i - start.i + !!c.off, REQ_NOWAIT);
-		}
-		x->nr_parts++;
+		/* The others will be about as long. */
+		if (x->nr_parts == room &&
+		    kvc_parts_grow(x, &room, DIV_ROUND_UP(x->hi - at, (u64)len)))
+			return -ENOMEM;
+		p = &x->parts[x->nr_parts++];
+		p->x = x;
+		p->m = &x->set->m[place.member];
+		p->end = at + len;
+		p->done = false;
+		p->iter = (struct bvec_iter){
+			.bi_sector = sector,
+			.bi_size = start.off + len,
+		};
+		bvec_iter_advance(x->wire.v + start.i, &p->iter, start.off);
+		kvc_part_prepare(p, x->wire.v + start.i,
+				 c.i - start.i + !!c.off, REQ_NOWAIT);
 		at += len;
 	}
 	return 0;
-}
-
-static int kvc_xfer_parts(struct kvc_xfer *x, const struct kvc_xfer_desc *d)
-{
-	u32 nr;
-	int ret;
-
-	x->parts = kvc_inline_parts(x);
-	ret = kvc_xfer_carve(x, d, KVC_INLINE_PARTS);
-	if (ret)
-		goto none;
-	if (x->nr_parts <= KVC_INLINE_PARTS)
-		return 0;
-
-	nr = x->nr_parts;
-	x->parts = kvmalloc_array(nr, sizeof(*x->parts), GFP_KERNEL_ACCOUNT);
-	if (!x->parts) {
-		x->parts = kvc_inline_parts(x);
-		ret = -ENOMEM;
-		goto none;
-	}
-	return kvc_xfer_carve(x, d, nr);
-
-none:
-	x->nr_parts = 0;
-	return ret;
 }
 
 /* Submit all parts, as far as that goes without waiting for the device. */
@@ -833,6 +867,39 @@ static bool kvc_xfer_sane(const struct kvc_xfer_desc *d)
 	       iov_iter_rw(d->iter) == (d->write ? WRITE : READ);
 }
 
+static struct kvc_xfer *kvc_xfer_alloc(const struct kvc_xfer_desc *d)
+{
+	struct kvc_xfer *x = kmem_cache_alloc(kvc_xfer_cache, GFP_KERNEL);
+
+	if (!x)
+		return NULL;
+	/* Every field: nothing is zeroed. */
+	kref_init(&x->ref);
+	x->error = 0;
+	x->gave_up = false;
+	rcuwait_init(&x->waiter);
+	x->set = d->set;
+	x->write = d->write;
+	x->crc = d->crc;
+	x->pinned = false;
+	x->gaps = false;
+	x->state = d->crc_seed;
+	x->bytes = d->bytes;
+	x->from = d->from;
+	x->want = d->want;
+	x->mem = (struct kvc_vecs){ .v = x->inline_mem, .room = KVC_INLINE_VECS };
+	x->bounce = (struct kvc_vecs){};
+	x->wire = (struct kvc_vecs){};
+	x->vmap = NULL;
+	x->nr_parts = 0;
+	x->parts = kvc_inline_part(x);
+	init_llist_head(&x->later);
+	x->release = d->release;
+	x->release_arg = d->release_arg;
+	INIT_WORK(&x->work, kvc_xfer_work);
+	return x;
+}
+
 struct kvc_xfer *kvc_xfer_start(const struct kvc_xfer_desc *d)
 {
 	struct kvc_xfer *x;
@@ -842,26 +909,9 @@ struct kvc_xfer *kvc_xfer_start(const struct kvc_xfer_desc *d)
 	if (!kvc_xfer_sane(d))
 		return ERR_PTR(-EINVAL);
 
-	x = kmem_cache_alloc(kvc_xfer_cache, GFP_KERNEL);
+	x = kvc_xfer_alloc(d);
 	if (!x)
 		return ERR_PTR(-ENOMEM);
-	memset(x, 0, offsetof(struct kvc_xfer, inline_mem));
-	kref_init(&x->ref);
-	rcuwait_init(&x->waiter);
-	x->set = d->set;
-	x->write = d->write;
-	x->crc = d->crc;
-	x->state = d->crc_seed;
-	x->bytes = d->bytes;
-	x->from = d->from;
-	x->want = d->want;
-	x->parts = kvc_inline_parts(x);
-	x->release = d->release;
-	x->release_arg = d->release_arg;
-	INIT_WORK(&x->work, kvc_xfer_work);
-	kvc_vecs_init(&x->mem, x->inline_mem, KVC_INLINE_VECS);
-	kvc_vecs_init(&x->wire, x->inline_wire, KVC_INLINE_VECS);
-	kvc_vecs_init(&x->bounce, &x->inline_bounce, 1);
 
 	if (iov_iter_is_kvec(d->iter) &&
 	    is_vmalloc_addr(d->iter->kvec->iov_base)) {
@@ -881,16 +931,16 @@ struct kvc_xfer *kvc_xfer_start(const struct kvc_xfer_desc *d)
 		      d->set->block_mask, d->set->dma_mask);
 	x->lo = cut.lo;
 	x->hi = cut.hi;
+	kvc_xfer_rewind(x);
 	ret = kvc_xfer_wire(x, &cut);
 	if (ret)
 		goto free;
-	ret = kvc_xfer_parts(x, d);
+	ret = kvc_xfer_carve(x, d);
 	if (ret)
 		goto free;
 
-	kvc_xfer_rewind(x);
 	if (x->write && kvc_xfer_bounces(x)) {
-		kvc_xfer_walk(x, x->hi, false, true);
+		kvc_xfer_copy(x, x->hi, false);
 		kvc_xfer_rewind(x);
 	}
 
@@ -941,7 +991,7 @@ static int kvc_xfer_wait_parts(struct kvc_xfer *x, unsigned long deadline)
 
 	if (x->write) {
 		if (x->crc)
-			kvc_xfer_walk(x, x->bytes, true, false);
+			kvc_xfer_sum(x, x->bytes);
 	} else if (look) {
 		for (i = 0; i < x->nr_parts; i++) {
 			const struct kvc_part *p = &x->parts[i];
@@ -953,7 +1003,10 @@ static int kvc_xfer_wait_parts(struct kvc_xfer *x, unsigned long deadline)
 				break;
 			if (x->vmap)
 				invalidate_kernel_vmap_range(x->vmap, x->want);
-			kvc_xfer_walk(x, p->end, x->crc, true);
+			if (kvc_xfer_bounces(x))
+				kvc_xfer_copy(x, p->end, x->crc);
+			else
+				kvc_xfer_sum(x, min(p->end, x->bytes));
 		}
 	}
 	return kvc_xfer_await(x, NULL, deadline);
@@ -991,11 +1044,21 @@ void kvc_xfer_put(struct kvc_xfer *x)
 	kref_put(&x->ref, kvc_xfer_last);
 }
 
+/*
+ * Having a constructor, transfers are not zeroed where init_on_alloc is on,
+ * which would cost as much as all of kvc_xfer_alloc() does.
+ */
+static void kvc_xfer_construct(void *x)
+{
+	memset(x, 0, sizeof(struct kvc_xfer) + sizeof(struct kvc_part));
+}
+
 int kvc_xfer_init(void)
 {
-	kvc_xfer_cache = kmem_cache_create("kvc_xfer", sizeof(struct kvc_xfer) +
-			KVC_INLINE_PARTS * sizeof(struct kvc_part),
-			__alignof__(struct kvc_part), SLAB_HWCACHE_ALIGN, NULL);
+	kvc_xfer_cache = kmem_cache_create("kvc_xfer",
+			sizeof(struct kvc_xfer) + sizeof(struct kvc_part),
+			__alignof__(struct kvc_part), SLAB_HWCACHE_ALIGN,
+			kvc_xfer_construct);
 	return kvc_xfer_cache ? 0 : -ENOMEM;
 }
 
