@@ -34,6 +34,7 @@ int kvc_journal_start(struct kvc_journal *j, struct kvc_member_set *set,
 	j->area_sequence = area_sequence;
 	spin_lock_init(&j->lock);
 	INIT_LIST_HEAD(&j->queue);
+	INIT_LIST_HEAD(&j->spent);
 	INIT_LIST_HEAD(&j->commits);
 	init_waitqueue_head(&j->wait);
 	for (i = 0; i < 2; i++) {
@@ -54,6 +55,14 @@ static void kvc_batch_free_dynamic(struct kvc_batch *b)
 	kfree(b);
 }
 
+static void kvc_batches_free(struct list_head *spent)
+{
+	struct kvc_batch *b, *n;
+
+	list_for_each_entry_safe(b, n, spent, node)
+		kvc_batch_free_dynamic(b);
+}
+
 void kvc_journal_stop(struct kvc_journal *j)
 {
 	struct kvc_batch *b, *n;
@@ -61,6 +70,7 @@ void kvc_journal_stop(struct kvc_journal *j)
 	list_for_each_entry_safe(b, n, &j->queue, node)
 		if (b->dynamic)
 			kvc_batch_free_dynamic(b);
+	kvc_batches_free(&j->spent);
 	kvfree(j->batch[0].buf);
 	kvfree(j->batch[1].buf);
 	j->batch[0].buf = NULL;
@@ -230,12 +240,14 @@ static void kvc_journal_settle(struct kvc_journal *j)
 static void kvc_batch_done(struct kvc_batch *b)
 {
 	struct kvc_journal *j = b->journal;
-	struct kvc_batch *dead = NULL;
+	const int error = b->error;	/* another may send it next */
 	unsigned long flags;
 
+	/* The journal is freed an RCU grace period after nothing is in flight. */
+	rcu_read_lock();
 	spin_lock_irqsave(&j->lock, flags);
 	j->inflight = false;
-	if (b->error) {
+	if (error) {
 		j->retry_at = jiffies + msecs_to_jiffies(KVC_RETRY_MS);
 	} else {
 		j->durable = b->position + b->blocks;
@@ -243,7 +255,8 @@ static void kvc_batch_done(struct kvc_batch *b)
 		j->commits_written++;
 		list_del_init(&b->node);
 		if (b->dynamic) {
-			dead = b;
+			/* vfree() is not for every context that this runs in. */
+			list_add(&b->node, &j->spent);
 		} else if (j->filling) {
 			j->idle = b;
 		} else {
@@ -254,13 +267,12 @@ static void kvc_batch_done(struct kvc_batch *b)
 	}
 	spin_unlock_irqrestore(&j->lock, flags);
 
-	if (!b->error)
+	if (!error)
 		kvc_journal_settle(j);
 	else if (READ_ONCE(j->set->abandoned))
 		kvc_journal_kill(j, -ESTALE);	/* it can't go through any more */
-	if (dead)
-		kvc_batch_free_dynamic(dead);
 	wake_up_all(&j->wait);
+	rcu_read_unlock();
 }
 
 static void kvc_batch_part_done(struct kvc_meta_io *io)
@@ -336,8 +348,10 @@ void kvc_journal_push(struct kvc_journal *j)
 {
 	struct kvc_batch *b = NULL;
 	unsigned long flags;
+	LIST_HEAD(spent);
 
 	spin_lock_irqsave(&j->lock, flags);
+	list_splice_init(&j->spent, &spent);
 	if (j->inflight || j->killed)
 		goto out;
 	if (list_empty(&j->queue))
@@ -351,6 +365,7 @@ out:
 	spin_unlock_irqrestore(&j->lock, flags);
 	if (b)
 		kvc_batch_submit(b);
+	kvc_batches_free(&spent);
 }
 
 static bool kvc_journal_reached(struct kvc_journal *j, u64 position)

@@ -85,6 +85,7 @@ struct kvc_batch {
  * @filling: batch that takes records; NULL while both are on their way
  * @idle: batch that is free; NULL while it is not
  * @queue: closed batches in order; the first is in flight if @inflight
+ * @spent: dynamic batches that are durable; the next push frees them
  * @batch: the two that records are appended to
  * @commits: waiting, in order of position
  * @inflight: the queue's first batch is being written
@@ -111,6 +112,7 @@ struct kvc_journal {
 	struct kvc_batch *filling;
 	struct kvc_batch *idle;
 	struct list_head queue;
+	struct list_head spent;
 	struct list_head commits;
 	bool inflight;
 	int killed;
