@@ -55,14 +55,17 @@ static void kvc_put_committed(struct kvc_commit *c, int error)
 	struct kvc_join *join = put->join;
 
 	put->error = error;
-	if (error)
+	/* The join is freed an RCU grace period after its last writer. */
+	rcu_read_lock();
+	if (error) {
 		atomic_or(KVC_ENTRY_DEAD, &put->r.entry->where);
-	if (wq_has_sleeper(&join->settle_wait))
-		wake_up_all(&join->settle_wait);
-	if (!error) {
+	} else {
 		put->published = true;
 		kvc_ag_publish(&put->r);
 	}
+	if (wq_has_sleeper(&join->settle_wait))
+		wake_up_all(&join->settle_wait);
+	rcu_read_unlock();
 	complete(&put->done);
 	kref_put(&put->ref, kvc_put_free);
 }
