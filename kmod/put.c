@@ -166,9 +166,12 @@ static int kvc_put_clear_way(struct kvc_op *op, struct kvc_entry *e,
 	if (!kvc_entry_expired(e, ktime_get_real_seconds()))
 		return 0;
 	mutex_lock(&ag->lock);
-	if (atomic_read(&e->where) & KVC_ENTRY_DYING) {
+	/* Being moved. A DELETE on its way makes no difference. */
+	if (ag->moving == seg &&
+	    (atomic_read(&e->where) & KVC_ENTRY_DYING)) {
 		err = -EBUSY;
 	} else {
+		kvc_pin_clear(join, e);
 		kvc_ag_entry_died(e);
 		kvc_index_remove(&join->index, e);
 		kvc_op_stat(op, KVC_STAT_EXPIRED);
@@ -462,7 +465,10 @@ void kvc_put_wait(struct kvc_op *op)
 
 	if (left <= 0)
 		return;
-	if (op->status == -EBUSY)
+	/* What it waits for is there, but did not help: don't spin. */
+	if (op->status == -EBUSY ? kvc_put_settled(op) : kvc_put_space(join))
+		schedule_timeout_killable(1);
+	else if (op->status == -EBUSY)
 		wait_event_killable_timeout(join->settle_wait,
 					    kvc_put_settled(op), left);
 	else
