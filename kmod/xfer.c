@@ -1020,10 +1020,8 @@ int kvc_xfer_wait(struct kvc_xfer *x, unsigned long deadline, u32 *crc)
 	ret = kvc_xfer_wait_parts(x, deadline);
 	finish_rcuwait(&x->waiter);
 
-	if (ret) {
-		WRITE_ONCE(x->gave_up, true);
+	if (ret)
 		return ret;
-	}
 	if (x->error)
 		return x->error;
 	if (x->vmap && !x->write)
