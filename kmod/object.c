@@ -70,7 +70,8 @@ static int kvc_get_find(struct kvc_op *op)
 			   ktime_get_real_seconds());
 	if (!e || !kvc_join_lease_ok(join))	/* protocol rule 3 */
 		goto out;
-	where = atomic_read(&e->where);
+	/* It is LIVE, so its CRC is there: see kvc_ag_publish(). */
+	where = atomic_read_acquire(&e->where);
 	op->seg = kvc_entry_segment(e);
 	op->place = where & KVC_ENTRY_OFFSET;
 	op->bytes = e->bytes;
