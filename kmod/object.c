@@ -396,6 +396,7 @@ void kvc_delete_finish(struct kvc_op *op)
 			       op->deadline);
 	if (!err) {
 		kvc_index_remove(&op->join->index, op->entry);
+		kvc_pin_clear(op->join, op->entry);
 		kvc_ag_entry_died(op->entry);
 		if (!kvc_join_lease_ok(op->join))
 			err = -ESTALE;
