@@ -386,12 +386,11 @@ void kvc_delete_start(struct kvc_op *op)
 	}
 }
 
-void kvc_delete_finish(struct kvc_op *op)
+/* Wait for the DELETE of one copy. */
+static int kvc_delete_copy(struct kvc_op *op)
 {
 	int err;
 
-	if (op->status != -EINPROGRESS)
-		return;
 	err = kvc_journal_wait(&op->seg->ag->journal, op->position,
 			       op->deadline);
 	if (!err) {
@@ -402,9 +401,30 @@ void kvc_delete_finish(struct kvc_op *op)
 			err = -ESTALE;
 	}
 	kvc_segment_put_reader(op->seg);
-	op->status = err;
-	if (!err)
+	return err;
+}
+
+void kvc_delete_finish(struct kvc_op *op)
+{
+	int err = 0;
+
+	if (op->status != -EINPROGRESS)
+		return;
+	/*
+	 * A key may have copies in several AGs (protocol rule 26), say if one was
+	 * away when it was put anew. It is deleted when none is left.
+	 */
+	while (op->status == -EINPROGRESS && !err) {
+		err = kvc_delete_copy(op);
+		if (!err)
+			kvc_delete_start(op);
+	}
+	if (err)
+		op->status = err;
+	else if (op->status == -ENOENT)
+		op->status = 0;
+	if (!op->status)
 		kvc_op_stat(op, KVC_STAT_DELETES);
-	if (err == -ETIMEDOUT)
+	if (op->status == -ETIMEDOUT)
 		kvc_op_stat(op, KVC_STAT_TIMEOUTS);
 }
