@@ -219,8 +219,12 @@ static bool kvc_ag_next_open(struct kvc_ag *ag, enum kvc_stream stream)
  */
 static bool kvc_ag_log_full(struct kvc_ag *ag, struct kvc_segment *seg)
 {
-	return seg->log.bytes > ag->checkpoint_limit / 3 ||
-	       (u64)atomic64_read(&ag->log_bytes) > ag->checkpoint_limit / 4 * 3;
+	return seg->log.bytes > ag->checkpoint_limit / 3 || kvc_ag_logs_full(ag);
+}
+
+bool kvc_ag_logs_full(struct kvc_ag *ag)
+{
+	return (u64)atomic64_read(&ag->log_bytes) > ag->checkpoint_limit / 4 * 3;
 }
 
 static int kvc_ag_reserve_locked(struct kvc_ag *ag, enum kvc_stream stream,
@@ -240,7 +244,8 @@ static int kvc_ag_reserve_locked(struct kvc_ag *ag, enum kvc_stream stream,
 	}
 	if (seg)
 		kvc_ag_close_stream(ag, stream);
-	if (!kvc_ag_next_open(ag, stream))
+	/* Another would be full with one object. */
+	if (kvc_ag_logs_full(ag) || !kvc_ag_next_open(ag, stream))
 		return -EAGAIN;
 	seg = ag->open[stream];
 	if (!kvc_segment_healthy(seg) ||

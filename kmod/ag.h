@@ -190,6 +190,9 @@ int kvc_ag_init(struct kvc_ag *ag, struct kvc_join *join, u32 number);
 /* Stop the worker, kill the journal, free all. No user is left. */
 void kvc_ag_destroy(struct kvc_ag *ag);
 
+/* No segment takes more until one has been sealed: a checkpoint has no room. */
+bool kvc_ag_logs_full(struct kvc_ag *ag);
+
 /* Wake the worker. Any context. */
 void kvc_ag_kick(struct kvc_ag *ag);
 

@@ -232,7 +232,7 @@ static int kvc_move_reserve(struct kvc_victim *v, struct kvc_move *m)
 	err = kvc_ag_reserve(ag, KVC_STREAM_REWRITE, m->put.hash,
 			     m->put.key_len, m->put.bytes, m->put.depth,
 			     m->put.expiry, &m->r);
-	if (err != -EAGAIN)
+	if (err != -EAGAIN || kvc_ag_logs_full(ag))
 		return err;
 	mutex_lock(&ag->lock);
 	if (ag->open[KVC_STREAM_REWRITE]) {
