@@ -289,6 +289,9 @@ static int kvc_ag_seal(struct kvc_ag *ag)
 			err = kvc_segment_seal(seg);
 		else
 			continue;
+		/* A place that can't be written to must not end reclaim, too. */
+		if (err == -EIO && !READ_ONCE(ag->journal.killed))
+			continue;
 		if (err)
 			return err;
 		did = 1;
