@@ -308,6 +308,13 @@ int kvc_slot_beat(struct kvc_join *join, unsigned int timeout_ms)
 			   msecs_to_jiffies(timeout_ms));
 	if (kvc_slot_count(s, &open) <= s->nr_copies / 2)
 		return open ? -ETIMEDOUT : -EIO;
+	/*
+	 * Did the last lease hold until this was down? If not, another host may
+	 * have seen the slot stand still for long enough and have taken over:
+	 * then no write brings the lease back (protocol rules 3 and 19).
+	 */
+	if (join->set->lease_ok && !kvc_join_lease_ok(join))
+		return -ESTALE;
 	WRITE_ONCE(join->lease_until,
 		   start + (u64)join->g->lease_ms * NSEC_PER_MSEC);
 	return 0;

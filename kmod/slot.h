@@ -88,9 +88,10 @@ u64 kvc_slots_shown(struct kvc_join *join, u32 ag);
  * @join: attachment; slot and incarnation are set
  * @timeout_ms: how long to wait
  *
- * On success the lease holds for its length from the moment before the write.
+ * On success the lease holds for its length from the moment before the write. A
+ * lease under which writes go out is only prolonged; once over it stays so.
  *
- * Return: 0, -ETIMEDOUT, -EIO.
+ * Return: 0, -ETIMEDOUT, -EIO, -ESTALE (it has run out).
  */
 int kvc_slot_beat(struct kvc_join *join, unsigned int timeout_ms);
 
