@@ -152,6 +152,19 @@ static const struct pr_object *in_summary(const struct comparison *k,
 	return found && found->in_summary ? found : NULL;
 }
 
+/* Does that view know what the summary lists? It is not kept after a RETIRE. */
+static bool knows_summary(const struct comparison *k,
+			  const struct pr_object *o)
+{
+	const struct pr_segment *s;
+
+	if (!k->known)
+		return false;
+	s = pr_view_segment(k->known, o->segment);
+	return s && !s->opaque && s->rec.state == KVC_SEG_SEALED &&
+	       s->rec.generation == o->generation;
+}
+
 static bool may_have_expired(const struct comparison *k,
 			     const struct pr_object *o)
 {
@@ -206,9 +219,12 @@ static void compare_said(struct comparison *k)
 			else if (was->dead && !pr_expired(k->r->pool, was))
 				count(&k->back, o);
 		} else if (o->dead && both_have(k, o, KVC_SEG_SEALED)) {
-			/* What was dead in an open segment was never listed. */
-			/* What has expired may die without a DELETE. */
-			if ((was ? !was->dead : !s->partial) &&
+			/*
+			 * What was dead in an open segment was never listed.
+			 * What has expired may die without a DELETE.
+			 */
+			if ((was ? !was->dead :
+			     !s->partial && knows_summary(k, o)) &&
 			    !may_have_expired(k, was ?: o))
 				count(&k->lost, o);
 		}
