@@ -18,7 +18,7 @@ int kvc_struct_in(void *to, size_t known, void __user *from);
 int kvc_struct_out(void __user *to, const void *from, size_t known,
 		   u32 callers);
 
-/* Is all of it zero? For reserved fields. */
+/* When a call that was given so many milliseconds ends, in jiffies. */
 unsigned long kvc_deadline(u32 ms);
 
 #endif

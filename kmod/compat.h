@@ -114,4 +114,9 @@ static inline ssize_t kvc_iter_extract(struct iov_iter *i, struct page **pages,
 }
 #endif
 
+/* Positions and lease ends are read without a lock. */
+#ifndef CONFIG_64BIT
+#error "kvcache wants a 64-bit kernel"
+#endif
+
 #endif

@@ -41,6 +41,35 @@ struct kvc_loader {
 	u32 lost;	/* sealed segments whose summary is not there */
 };
 
+/*
+ * Read blocks of the home member. A block that can't be read from a member that
+ * lives is as good as one that was never written: it costs what it held, not the
+ * attach.
+ */
+static int kvc_load_read(struct kvc_loader *l, u64 block, u32 nr, u8 *buf)
+{
+	u32 i;
+	int err;
+
+	err = kvc_meta_read(l->home, block, nr, buf);
+	if (err != -EIO)
+		return err;
+	for (i = 0; i < nr; i++) {
+		u8 *at = buf + ((size_t)i << KVC_BLOCK_SHIFT);
+
+		err = kvc_meta_read(l->home, block + i, 1, at);
+		if (!err)
+			continue;
+		if (err != -EIO ||
+		    kvc_member_health(l->home) != KVC_HEALTH_LIVE)
+			return err;
+		pr_warn_ratelimited("ag %u: block %llu of its home member can't be read\n",
+				    l->ag->number, block + i);
+		memset(at, 0, KVC_BLOCK_SIZE);
+	}
+	return 0;
+}
+
 static int kvc_load_areas(struct kvc_loader *l)
 {
 	u8 *buf = (u8 *)__get_free_pages(GFP_KERNEL, 1);
@@ -53,7 +82,7 @@ static int kvc_load_areas(struct kvc_loader *l)
 		struct kvc_place p = kvc_place_area(l->g, l->ag->number, area);
 		struct kvc_area *a = &l->areas[area];
 
-		err = kvc_meta_read(l->home, p.block, KVC_AREA_HEADERS, buf);
+		err = kvc_load_read(l, p.block, KVC_AREA_HEADERS, buf);
 		for (i = 0; i < KVC_AREA_HEADERS && !err; i++) {
 			struct kvc_place hp = { p.member, p.block + i };
 			u8 *block = buf + ((size_t)i << KVC_BLOCK_SHIFT);
@@ -87,7 +116,7 @@ static int kvc_load_ring(struct kvc_loader *l, u64 epoch, u64 position, u32 nr,
 		struct kvc_place p = kvc_place_journal(l->g, l->ag->number,
 						       epoch, position);
 		u32 run = min(nr, ring - (u32)(position % ring));
-		int err = kvc_meta_read(l->home, p.block, run, buf);
+		int err = kvc_load_read(l, p.block, run, buf);
 
 		if (err)
 			return err;

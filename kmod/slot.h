@@ -36,7 +36,7 @@ struct kvc_slot_look {
  * struct kvc_slots - all slots as last read, and our own
  * @join: attachment
  * @nr_copies: copies
- * @part0: first block (part 0) of each slot, highest sequence seen
+ * @parts: the blocks of each slot, of the highest sequence seen
  * @unknown: bit per slot: no sound copy, though something was written
  * @dead: bit per slot: not left in good order, and silent for a lease
  * @read_buf: one copy of all slots

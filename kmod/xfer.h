@@ -38,7 +38,6 @@ struct kvc_xfer;
  *	object, the rest into scratch pages, since the CRC covers all of it;
  *	without @crc only the blocks wanted are read
  * @crc_seed: initial value
- * @fua: set by the callee for members with a volatile cache on writes
  * @release: called once, in process or softirq context, when no bio is left;
  *	may be NULL
  * @release_arg: its argument
