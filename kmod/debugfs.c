@@ -46,16 +46,7 @@ static const struct file_operations kvc_abandon_fops = {
 
 /* --- abandon_after --- */
 
-DEFINE_STATIC_KEY_FALSE(kvc_abandon_planned);
-
-/* Writes that may still go out, plus one; not above 0: no plan, or it is done. */
-static atomic_t kvc_abandon_left;
-
-bool kvc_abandon_countdown(void)
-{
-	return atomic_read(&kvc_abandon_left) > 0 &&
-	       atomic_dec_return(&kvc_abandon_left) == 0;
-}
+atomic_t kvc_abandon_left __read_mostly;
 
 static int kvc_abandon_after_get(void *unused, u64 *writes)
 {
@@ -68,10 +59,6 @@ static int kvc_abandon_after_set(void *unused, u64 writes)
 	if (writes >= INT_MAX)
 		return -EINVAL;
 	atomic_set(&kvc_abandon_left, writes ? writes + 1 : 0);
-	if (writes)
-		static_branch_enable(&kvc_abandon_planned);
-	else
-		static_branch_disable(&kvc_abandon_planned);
 	return 0;
 }
 DEFINE_DEBUGFS_ATTRIBUTE(kvc_abandon_after_fops, kvc_abandon_after_get,

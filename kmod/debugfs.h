@@ -2,20 +2,21 @@
 #ifndef KVC_DEBUGFS_H
 #define KVC_DEBUGFS_H
 
+#include <linux/atomic.h>
 #include <linux/bio.h>
-#include <linux/jump_label.h>
 
-DECLARE_STATIC_KEY_FALSE(kvc_abandon_planned);
-bool kvc_abandon_countdown(void);
+/* Writes that may still go out, plus one; not above 0: no plan, or it is done. */
+extern atomic_t kvc_abandon_left;
 
 /*
  * Is this the first write that does not go out any more? See abandon_after in
- * debugfs.c; without such a plan this costs nothing.
+ * debugfs.c.
  */
 static inline bool kvc_abandon_due(const struct bio *bio)
 {
-	return static_branch_unlikely(&kvc_abandon_planned) &&
-	       op_is_write(bio_op(bio)) && kvc_abandon_countdown();
+	return unlikely(atomic_read(&kvc_abandon_left) > 0) &&
+	       op_is_write(bio_op(bio)) &&
+	       atomic_dec_return(&kvc_abandon_left) == 0;
 }
 
 void kvc_debugfs_init(void);
