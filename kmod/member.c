@@ -336,6 +336,7 @@ int kvc_members_init(struct kvc_member_set *set, u32 nr)
 		m->index = i;
 		m->path = "";
 		m->health = KVC_HEALTH_FAILED;
+		m->probed = jiffies - msecs_to_jiffies(KVC_PROBE_MS);
 		/* A bio for a missing member fails at once. */
 		m->nowait = true;
 		m->max_bytes = SZ_1M;

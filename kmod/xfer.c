@@ -983,41 +983,41 @@ static int kvc_xfer_await(struct kvc_xfer *x, const struct kvc_part *p,
 	return ret;
 }
 
-static int kvc_xfer_wait_parts(struct kvc_xfer *x, unsigned long deadline)
+/* Follow a read: sum up and copy part by part if summing, else all at its end. */
+static int kvc_xfer_follow(struct kvc_xfer *x, unsigned long deadline)
 {
-	const bool look = x->crc || kvc_xfer_bounces(x);
 	u32 i;
 	int ret;
 
-	if (x->write) {
-		if (x->crc)
-			kvc_xfer_sum(x, x->bytes);
-	} else if (look) {
-		for (i = 0; i < x->nr_parts; i++) {
-			const struct kvc_part *p = &x->parts[i];
+	for (i = 0; i < x->nr_parts; i++) {
+		const struct kvc_part *p = &x->parts[i];
 
-			ret = kvc_xfer_await(x, x->crc ? p : NULL, deadline);
-			if (ret)
-				return ret;
-			if (READ_ONCE(x->error))
-				break;
-			if (x->vmap)
-				invalidate_kernel_vmap_range(x->vmap, x->want);
-			if (kvc_xfer_bounces(x))
-				kvc_xfer_copy(x, p->end, x->crc);
-			else
-				kvc_xfer_sum(x, min(p->end, x->bytes));
-		}
+		ret = kvc_xfer_await(x, x->crc ? p : NULL, deadline);
+		if (ret)
+			return ret;
+		if (READ_ONCE(x->error))
+			return 0;
+		if (x->vmap)
+			invalidate_kernel_vmap_range(x->vmap, x->want);
+		if (kvc_xfer_bounces(x))
+			kvc_xfer_copy(x, p->end, x->crc);
+		else
+			kvc_xfer_sum(x, min(p->end, x->bytes));
 	}
-	return kvc_xfer_await(x, NULL, deadline);
+	return 0;
 }
 
 int kvc_xfer_wait(struct kvc_xfer *x, unsigned long deadline, u32 *crc)
 {
-	int ret;
+	int ret = 0;
 
 	prepare_to_rcuwait(&x->waiter);
-	ret = kvc_xfer_wait_parts(x, deadline);
+	if (!x->write && (x->crc || kvc_xfer_bounces(x)))
+		ret = kvc_xfer_follow(x, deadline);
+	else if (x->crc)
+		kvc_xfer_sum(x, x->bytes);	/* while it is written */
+	if (!ret)
+		ret = kvc_xfer_await(x, NULL, deadline);
 	finish_rcuwait(&x->waiter);
 
 	if (ret)
