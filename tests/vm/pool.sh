@@ -1,0 +1,43 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# In the guest: runs a program against a pool of its own, then detaches and
+# checks what is left on media.
+#
+# usage: pool.sh "FORMAT OPTIONS" PROGRAM [ARGUMENT...]
+#
+# @MEMBERS among the arguments stands for the members' paths. With "-" for the
+# format options the program formats and attaches itself.
+
+set -u
+options=$1 program=$2
+shift 2
+args=()
+for arg; do
+	if [[ $arg == @MEMBERS ]]; then
+		# shellcheck disable=SC2206 # a list of devices
+		args+=($KVC_MEMBERS)
+	else
+		args+=("$arg")
+	fi
+done
+
+[[ -e /dev/kvcache ]] || kvc-load || exit 1
+echo 8 >/proc/sys/vm/nr_hugepages
+if [[ $options != - ]]; then
+	# shellcheck disable=SC2086 # lists
+	kvcachectl format -q --force $options $KVC_MEMBERS >/dev/null &&
+		kvcachectl attach -q $KVC_MEMBERS >/dev/null || exit 1
+fi
+status=0
+"/kvc/tests/vm/$program" "${args[@]}" || status=$?
+[[ $options == - ]] || kvcachectl detach 1 >/dev/null || status=1
+# shellcheck disable=SC2086
+if kvcachectl fsck -q $KVC_MEMBERS >/tmp/fsck 2>&1; then
+	echo "ok - $program: fsck finds nothing afterwards"
+else
+	cat /tmp/fsck
+	echo "not ok - $program: fsck finds nothing afterwards"
+	status=1
+fi
+exit "$status"

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# What the suites that run programs in the VM share.
+
+top=$(cd "$(dirname "$0")/../.." && pwd)
+build=${KVCACHE_BUILD:-$top/build}
+failed=0
+cd "$top" || exit 1
+
+# Build what the guest needs; KERNEL... as for scripts/kernel/build-module.
+suite_build() {
+	if ! { scripts/kernel/build-module "$@" &&
+		make -C userspace O="$build/userspace" &&
+		make -C tests/vm BUILD="$build"; } \
+		>"$build/suite-build-$$.log" 2>&1; then
+		cat "$build/suite-build-$$.log"
+		echo "not ok - module and tests build"
+		exit 1
+	fi
+	rm -f "$build/suite-build-$$.log"
+}
+
+# Run a machine: LAB OPTIONS... -- COMMAND... Results are what it prints.
+suite_run() {
+	local status=0
+	scripts/lab run "$@" || status=$?
+	# What went wrong has been told, unless kernel or machine are to blame.
+	((status <= 1)) || echo "not ok - the machine ran through (status $status)"
+	((status == 0)) || failed=1
+}
