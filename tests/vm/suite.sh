@@ -6,6 +6,7 @@
 top=$(cd "$(dirname "$0")/../.." && pwd)
 build=${KVCACHE_BUILD:-$top/build}
 failed=0
+mkdir -p "$build"
 cd "$top" || exit 1
 
 # Build what the guest needs; KERNEL... as for scripts/kernel/build-module.
