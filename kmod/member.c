@@ -24,9 +24,6 @@
 #include "compat.h"
 #include "debugfs.h"
 
-#define KVC_FAILFAST	(REQ_FAILFAST_DEV | REQ_FAILFAST_TRANSPORT | \
-			 REQ_FAILFAST_DRIVER)
-
 /* Bytes that a CPU may keep to itself before it takes the counter's lock. */
 #define KVC_COUNTER_BATCH	(16 << 20)
 

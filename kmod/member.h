@@ -133,6 +133,10 @@ struct kvc_member_set {
 	unsigned int fail_ms;
 };
 
+/* On every bio: rather an error than a wait. */
+#define KVC_FAILFAST	(REQ_FAILFAST_DEV | REQ_FAILFAST_TRANSPORT | \
+			 REQ_FAILFAST_DRIVER)
+
 #define KVC_WATCH_MS	50
 #define KVC_PROBE_MS	250
 #define KVC_SUSPECT_MS	500	/* defaults of the set's */

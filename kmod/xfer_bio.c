@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A transfer's bios: cut, sent, ended.
+ *
+ * A caller has a deadline, and submit_bio() has none: it sleeps until the
+ * device has a request free. So bios are cut to what a single request moves,
+ * which makes REQ_NOWAIT work, and those that would have to wait are left to a
+ * work, which may.
+ */
+
+#include <linux/blkdev.h>
+#include <linux/llist.h>
+#include <linux/slab.h>
+#include "xfer_impl.h"
+
+static void kvc_part_end(struct kvc_part *p, int error)
+{
+	struct kvc_xfer *x = p->x;
+
+	if (error)
+		cmpxchg(&x->error, 0, error);
+	smp_store_release(&p->done, true);	/* pairs with kvc_part_done() */
+	/* Only a summing reader follows the parts one by one. */
+	if (x->crc && !x->write)
+		rcuwait_wake_up(&x->waiter);
+	if (!atomic_dec_and_test(&x->pending))
+		return;				/* x may be gone now */
+	rcuwait_wake_up(&x->waiter);
+	/*
+	 * The bios' reference. If it is the very last one, the caller gave up;
+	 * unpinning may sleep, so a work takes the reference over.
+	 */
+	if (!refcount_dec_not_one(&x->ref.refcount))
+		queue_work(x->set->wq, &x->work);
+}
+
+/* Let the work submit a part, this time or again. */
+static void kvc_part_later(struct kvc_part *p)
+{
+	struct kvc_xfer *x = p->x;
+
+	kref_get(&x->ref);		/* the work's */
+	if (!llist_add(&p->later, &x->later) ||
+	    !queue_work(x->set->submit_wq, &x->work))
+		/* It has one, and takes this part too. Bios hold another. */
+		kref_put(&x->ref, kvc_xfer_last);
+}
+
+static void kvc_part_end_io(struct bio *bio)
+{
+	struct kvc_part *p = container_of(bio, struct kvc_part, bio);
+	const blk_status_t status = bio->bi_status;
+
+	kvc_member_done(p->m, bio, p->iter.bi_size);
+	if (unlikely(status == BLK_STS_AGAIN && (bio->bi_opf & REQ_NOWAIT)))
+		kvc_part_later(p);
+	else
+		kvc_part_end(p, kvc_member_errno(status));
+}
+
+/* --- cutting into bios --- */
+
+/* Bytes up to the next multiple of a device's chunk. */
+static u64 kvc_chunk_left(const struct kvc_member *m, sector_t sector)
+{
+	u32 rest;
+
+	div_u64_rem(get_start_sect(m->bdev) + sector, m->chunk_sectors, &rest);
+	return (u64)(m->chunk_sectors - rest) << SECTOR_SHIFT;
+}
+
+/* Make a part's bio, a first time or again. */
+static void kvc_part_prepare(struct kvc_part *p, struct bio_vec *v,
+			     unsigned short nr, blk_opf_t flags)
+{
+	blk_opf_t opf = REQ_OP_READ;
+
+	if (p->x->write) {
+		opf = REQ_OP_WRITE | REQ_SYNC | REQ_IDLE;
+		if (p->m->volatile_cache)
+			opf |= REQ_FUA;
+	}
+	bio_init(&p->bio, NULL, NULL, 0, opf | KVC_FAILFAST | flags);
+	p->bio.bi_end_io = kvc_part_end_io;
+	p->bio.bi_iter = p->iter;
+	/* As bio_iov_bvec_set() does: the list is not the bio's. */
+	p->bio.bi_io_vec = v;
+	p->bio.bi_vcnt = nr;
+	bio_set_flag(&p->bio, BIO_CLONED);
+}
+
+/*
+ * How much of @run bytes, from the cursor on, will one request of a member
+ * move? Moves the cursor over it. More or less than what the block layer would
+ * put into one does no harm, but that it then splits the bio, or has little
+ * to do for each.
+ */
+static u32 kvc_part_length(const struct kvc_xfer *x, const struct kvc_member *m,
+			   u64 at, u64 run, struct kvc_cursor *c)
+{
+	const struct kvc_cursor start = *c;
+	u32 len = 0, segments = 0, n;
+	u64 end;
+
+	while (len < run && c->i - start.i < BIO_MAX_VECS) {
+		const struct bio_vec *v = &x->wire.v[c->i];
+
+		if (x->gaps && len && kvc_vec_gap(v, m->gap_mask))
+			return len;		/* between two blocks */
+		n = min_t(u64, run - len, v->bv_len - c->off);
+		segments += n <= m->max_segment_bytes ? 1 :
+			    DIV_ROUND_UP(n, m->max_segment_bytes);
+		if (segments > m->max_segments)
+			break;
+		kvc_cursor_step(c, &x->wire, n);
+		len += n;
+	}
+	if (len == run)
+		return len;
+
+	/* End with a block, most likely inside of a bvec. */
+	end = round_down(at + len, KVC_BLOCK_SIZE);
+	if (end <= at)
+		end = min(at + run, round_down(at, KVC_BLOCK_SIZE) + KVC_BLOCK_SIZE);
+	*c = start;
+	kvc_cursor_skip(c, &x->wire, end - at);
+	return end - at;
+}
+
+/* Make room for @more parts, but at least for as many as there are. */
+static int kvc_parts_grow(struct kvc_xfer *x, u32 *room, u64 more)
+{
+	struct kvc_part *parts;
+
+	*room += max_t(u64, more, *room);
+	parts = kvmalloc_array(*room, sizeof(*parts), GFP_KERNEL_ACCOUNT);
+	if (!parts)
+		return -ENOMEM;
+	/* A bio that has not been anywhere may be moved. */
+	memcpy(parts, x->parts, x->nr_parts * sizeof(*parts));
+	if (x->parts != kvc_inline_part(x))
+		kvfree(x->parts);
+	x->parts = parts;
+	return 0;
+}
+
+/* Make one bio for each request that the run takes. */
+int kvc_xfer_carve(struct kvc_xfer *x, const struct kvc_xfer_desc *d)
+{
+	struct kvc_cursor c = {};
+	u64 at = x->lo;
+	u32 room = 1;
+
+	while (at < x->hi) {
+		const u32 skip = at & (KVC_BLOCK_SIZE - 1);
+		u64 run = round_up(x->hi, KVC_BLOCK_SIZE) - (at - skip);
+		const struct kvc_cursor start = c;
+		const struct kvc_member *m;
+		struct kvc_place place;
+		struct kvc_part *p;
+		sector_t sector;
+		u32 len;
+
+		place = kvc_place_data(d->g, d->segment, d->offset + at - skip,
+				       &run);
+		if (WARN_ON_ONCE(place.member >= x->set->nr || run <= skip))
+			return -EINVAL;
+		m = &x->set->m[place.member];
+		sector = (place.block << (KVC_BLOCK_SHIFT - SECTOR_SHIFT)) +
+			 (skip >> SECTOR_SHIFT);
+		run = min3(run - skip, x->hi - at, (u64)m->max_bytes);
+		if (m->chunk_sectors)
+			run = min_t(u64, run, kvc_chunk_left(m, sector));
+		len = kvc_part_length(x, m, at, run, &c);
+
+		/* The others will be about as long. */
+		if (x->nr_parts == room &&
+		    kvc_parts_grow(x, &room, DIV_ROUND_UP(x->hi - at, (u64)len)))
+			return -ENOMEM;
+		p = &x->parts[x->nr_parts++];
+		p->x = x;
+		p->m = &x->set->m[place.member];
+		p->end = at + len;
+		p->done = false;
+		p->iter = (struct bvec_iter){
+			.bi_sector = sector,
+			.bi_size = start.off + len,
+		};
+		bvec_iter_advance(x->wire.v + start.i, &p->iter, start.off);
+		kvc_part_prepare(p, x->wire.v + start.i,
+				 c.i - start.i + !!c.off, REQ_NOWAIT);
+		at += len;
+	}
+	return 0;
+}
+
+/* --- sending them --- */
+
+/* Submit all parts, as far as that goes without waiting for the device. */
+void kvc_xfer_submit(struct kvc_xfer *x)
+{
+	struct blk_plug plug;
+	u32 i;
+
+	if (x->nr_parts > 1)
+		blk_start_plug(&plug);
+	for (i = 0; i < x->nr_parts; i++) {
+		struct kvc_part *p = &x->parts[i];
+
+		/* Once one has to wait, those after it don't overtake it. */
+		if (likely(p->m->nowait && llist_empty(&x->later)))
+			kvc_member_submit(p->m, &p->bio);
+		else
+			kvc_part_later(p);
+	}
+	if (x->nr_parts > 1)
+		blk_finish_plug(&plug);
+}
+
+void kvc_xfer_work(struct work_struct *work)
+{
+	struct kvc_xfer *x = container_of(work, struct kvc_xfer, work);
+	struct llist_node *list = llist_reverse_order(llist_del_all(&x->later));
+	struct kvc_part *p, *next;
+	struct blk_plug plug;
+
+	blk_start_plug(&plug);
+	llist_for_each_entry_safe(p, next, list, later) {
+		if (READ_ONCE(x->gave_up)) {
+			kvc_part_end(p, -ETIMEDOUT);
+			continue;
+		}
+		bio_uninit(&p->bio);
+		kvc_part_prepare(p, p->bio.bi_io_vec, p->bio.bi_vcnt, 0);
+		kvc_member_submit(p->m, &p->bio);
+	}
+	blk_finish_plug(&plug);
+	kref_put(&x->ref, kvc_xfer_last);
+}
