@@ -599,14 +599,18 @@ int kvc_join_create(struct kvc_pool *pool, char *reason,
 	int err;
 
 	err = kvc_join_alloc(pool, &join);
-	if (!err)
-		err = kvc_join_do(join, reason);
+	if (err) {
+		/* Nothing of it has begun, and not all of it may be there. */
+		if (join)
+			kvc_join_free(join);
+		return err;
+	}
+	err = kvc_join_do(join, reason);
 	if (!err) {
 		*out = join;
 		return 0;
 	}
 	/* A claim that was made is given back. */
-	if (join)
-		kvc_join_destroy(join, join->state != KVC_SLOT_FREE);
+	kvc_join_destroy(join, join->state != KVC_SLOT_FREE);
 	return err;
 }
