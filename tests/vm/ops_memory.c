@@ -344,7 +344,7 @@ static void test_bad_memory(void)
 	munmap(page, 2 * PAGE);
 	refuses("unmapped", page, 6000, true);
 	refuses("into unmapped", edge(4500, -1), 6000, true);
-	refuses("into unmapped by one", edge(4889, -1), 4890, true);
+	refuses("into unmapped by one", edge(4999, -1), 5000, true);
 	refuses("into what can't be read", edge(4096, PROT_NONE), 6000, true);
 
 	p = edge(4096, PROT_READ);
