@@ -44,6 +44,7 @@ struct kvc_move {
  * @copy: KVC_COPY_BYTES
  * @moves: collected for the next commit
  * @nr_moves: how many
+ * @anyway: what is pinned goes as well, if there is no place for it
  */
 struct kvc_victim {
 	struct kvc_ag *ag;
@@ -57,13 +58,16 @@ struct kvc_victim {
 	void *copy;
 	struct kvc_move *moves;
 	u32 nr_moves;
+	bool anyway;
 };
 
 /*
- * The one sealed longest ago; or, when dead objects would make a checkpoint too
- * large, the one with most of these. One without live objects goes first.
+ * The one sealed longest ago, but behind order @above; or, when dead objects
+ * would make a checkpoint too large, the one with most of these. One without
+ * live objects goes first.
  */
-static struct kvc_segment *kvc_evict_choose(struct kvc_ag *ag, bool tight)
+static struct kvc_segment *kvc_evict_choose(struct kvc_ag *ag, bool tight,
+					    u64 above)
 {
 	struct kvc_segment *best = NULL;
 	u32 i;
@@ -77,6 +81,8 @@ static struct kvc_segment *kvc_evict_choose(struct kvc_ag *ag, bool tight)
 			continue;
 		if (!atomic_read(&seg->live))
 			return seg;
+		if (seg->s.order < above)
+			continue;
 		if (!best ||
 		    (tight ? atomic_read(&seg->dead) > atomic_read(&best->dead) :
 			     seg->s.order < best->s.order))
@@ -374,8 +380,12 @@ static int kvc_evict_move(const struct kvc_put *put, void *arg)
 	m->put = *put;
 	m->old = v->entries[i];
 	err = kvc_move_reserve(v, m);
-	if (err == -EAGAIN || err == -ENOMEM)
-		return 0;	/* no place to keep it: it is dropped */
+	if (err == -EAGAIN || err == -ENOMEM) {
+		/* No place to keep it: it is dropped, unless it is pinned. */
+		if (!v->objects[i].pinned || v->anyway)
+			return 0;
+		return -EAGAIN;
+	}
 	if (err)
 		return err;
 	m->r.entry->data_crc = put->data_crc;
@@ -432,23 +442,23 @@ static void kvc_evict_claim(struct kvc_ag *ag, struct kvc_segment *victim)
 	mutex_unlock(&ag->lock);
 }
 
-int kvc_ag_evict(struct kvc_ag *ag, bool tight)
+/* -EAGAIN: something in it is pinned, and there is no place for it. */
+static int kvc_evict_segment(struct kvc_segment *seg, bool anyway)
 {
-	struct kvc_victim v = { .ag = ag, .seg = kvc_evict_choose(ag, tight) };
+	struct kvc_ag *ag = seg->ag;
+	struct kvc_victim v = { .ag = ag, .seg = seg, .anyway = anyway };
 	int err;
 
-	if (!v.seg)
-		return -EAGAIN;
-	if (!atomic_read(&v.seg->live))
-		return kvc_segment_retire(v.seg);
+	if (!atomic_read(&seg->live))
+		return kvc_segment_retire(seg);
 
-	kvc_evict_claim(ag, v.seg);
+	kvc_evict_claim(ag, seg);
 	err = kvc_victim_init(&v);
 	if (err == -EIO || err == -ESTALE || err == -ENOMEM)
 		goto out;	/* not this moment */
 	if (err)
 		pr_warn_ratelimited("segment %u: its summary can't be read (%d): nothing of it is kept\n",
-				    v.seg->s.number, err);
+				    seg->s.number, err);
 	else
 		err = kvc_evict_keep(&v);
 	if (err == -EBADMSG || err == -EIO)
@@ -456,9 +466,34 @@ int kvc_ag_evict(struct kvc_ag *ag, bool tight)
 	if (err)
 		goto out;
 	kvc_evict_count(&v);
-	err = kvc_segment_retire(v.seg);
+	err = kvc_segment_retire(seg);
 out:
 	kvc_evict_claim(ag, NULL);
 	kvc_victim_free(&v);
 	return err;
+}
+
+/*
+ * What is pinned needs a place to go to. There may be none, since the journal
+ * has no room for more records of unsealed segments: then some must be sealed
+ * first. Or a crash has left no clean segment: then a segment goes in which
+ * nothing is pinned, and if there is none, the oldest with all that it has, since
+ * else nothing could be put any more.
+ */
+int kvc_ag_evict(struct kvc_ag *ag, bool tight)
+{
+	struct kvc_segment *seg = kvc_evict_choose(ag, tight, 0);
+	int err;
+
+	if (!seg)
+		return -EAGAIN;
+	while (seg) {
+		err = kvc_evict_segment(seg, false);
+		if (err != -EAGAIN || kvc_ag_logs_full(ag))
+			return err;
+		seg = kvc_evict_choose(ag, false, tight ? 0 : seg->s.order + 1);
+		tight = false;
+	}
+	seg = kvc_evict_choose(ag, false, 0);
+	return seg ? kvc_evict_segment(seg, true) : -EAGAIN;
 }
