@@ -263,27 +263,73 @@ static bool kvc_ag_tight(struct kvc_ag *ag)
 	return tight;
 }
 
+/* Retire a segment as it is; what it holds is evicted. */
+static int kvc_segment_give_up(struct kvc_segment *seg)
+{
+	struct kvc_stats __percpu *stats = seg->ag->join->pool->stats;
+
+	kvc_stat_add(stats, KVC_STAT_EVICTED, atomic_read(&seg->live));
+	kvc_stat_add(stats, KVC_STAT_EVICTED_BYTES,
+		     (u64)atomic_read(&seg->live_blocks) << KVC_BLOCK_SHIFT);
+	return kvc_segment_retire(seg);
+}
+
 /*
- * Seal what is full. A segment without objects is retired instead. One whose
- * members are away waits, unless a checkpoint would grow too large.
+ * What is open and can't be sealed now: found open at the takeover, and Q has not
+ * passed, or on a member that is away. Its records take room in the checkpoint,
+ * and in the end the room that new ones need.
  */
+static bool kvc_segment_stuck(const struct kvc_segment *seg)
+{
+	return seg->s.state == KVC_SEG_OPEN && !atomic_read(&seg->writers) &&
+	       (seg->role == KVC_ROLE_FROZEN || seg->role == KVC_ROLE_FULL) &&
+	       (!kvc_segment_sealable(seg) || !kvc_segment_healthy(seg));
+}
+
+/* Do puts wait for room, or could the checkpoint come to have none? */
+static bool kvc_ag_crowded(struct kvc_ag *ag)
+{
+	bool crowded;
+
+	mutex_lock(&ag->lock);
+	crowded = kvc_ag_logs_full(ag) ||
+		  kvc_ag_checkpoint_bytes(ag) > ag->checkpoint_limit / 8 * 7;
+	mutex_unlock(&ag->lock);
+	return crowded;
+}
+
+/* Objects that were committed go with it, so one at a time, and the largest. */
+static int kvc_ag_unstick(struct kvc_ag *ag)
+{
+	struct kvc_segment *most = NULL;
+	u32 i;
+	int err;
+
+	if (!kvc_ag_crowded(ag))
+		return 0;
+	for (i = 0; i < ag->nr; i++) {
+		struct kvc_segment *seg = &ag->segments[i];
+
+		if (kvc_segment_stuck(seg) &&
+		    (!most || seg->log.bytes > most->log.bytes))
+			most = seg;
+	}
+	err = most ? kvc_segment_give_up(most) : 0;
+	return err ?: !!most;
+}
+
+/* Seal what is full. A segment without objects is retired instead. */
 static int kvc_ag_seal(struct kvc_ag *ag)
 {
-	bool tight = kvc_ag_tight(ag);
 	int err, did = 0;
 	u32 i;
 
 	for (i = 0; i < ag->nr; i++) {
 		struct kvc_segment *seg = &ag->segments[i];
-		bool stuck = seg->s.state == KVC_SEG_OPEN && tight &&
-			     (seg->role == KVC_ROLE_FROZEN ||
-			      seg->role == KVC_ROLE_FULL) &&
-			     !atomic_read(&seg->writers);
 
-		if (!kvc_segment_sealable(seg) && !stuck)
+		if (!kvc_segment_sealable(seg))
 			continue;
-		if (!seg->log.count || (stuck && (!kvc_segment_sealable(seg) ||
-						  !kvc_segment_healthy(seg))))
+		if (!seg->log.count)
 			err = kvc_segment_retire(seg);
 		else if (kvc_segment_healthy(seg))
 			err = kvc_segment_seal(seg);
@@ -296,7 +342,7 @@ static int kvc_ag_seal(struct kvc_ag *ag)
 			return err;
 		did = 1;
 	}
-	return did;
+	return did ?: kvc_ag_unstick(ag);
 }
 
 /* Clean segments, and those that will be once their readers have gone. */
@@ -323,7 +369,10 @@ static int kvc_ag_reclaim(struct kvc_ag *ag)
 			return 1;
 	} while (!err && kvc_ag_clean(ag) < ag->free_high &&
 		 !READ_ONCE(ag->join->stopping));
-	return err == -EAGAIN ? 0 : err ?: 1;
+	/* If it has no place for what must move: there is when more is sealed. */
+	if (err == -EAGAIN)
+		return kvc_ag_seal(ag);
+	return err ?: 1;
 }
 
 /* One round. Return: 1 if there may be more to do, 0, or an error. */
