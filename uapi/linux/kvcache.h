@@ -108,7 +108,8 @@ struct kvcache_attach_member {
  * attachment holds it, or a device is in use), EUCLEAN (labels disagree or
  * media are malformed), EOPNOTSUPP (unknown features), ENXIO (members
  * missing), ESTALE (the lease ran out before all was loaded: try again),
- * ENOENT, EIO, ENOMEM, EINTR; each with @reason.
+ * ETIMEDOUT (a member is too slow for the lease), ENOENT, ENOTBLK, EACCES (of a
+ * path), EIO, ENOMEM, EINTR; each with @reason.
  */
 struct kvcache_attach {
 	__u32	size;
