@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
+#include <linux/delay.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include "index.h"
+
+#define KVC_INDEX_TRIES	1000
 
 static u32 kvc_index_hash(const void *data, u32 len, u32 seed)
 {
@@ -176,7 +179,20 @@ struct kvc_entry *kvc_index_claim(struct kvc_index *x, struct kvc_entry *e)
 
 int kvc_index_add(struct kvc_index *x, struct kvc_entry *e)
 {
-	return rhashtable_insert_fast(&x->table, &e->node, kvc_index_params);
+	int err, tries = 0;
+
+	/*
+	 * The table grows in a work of its own. While that is under way, or waits
+	 * for memory, a table that fills up meanwhile takes nothing.
+	 */
+	do {
+		err = rhashtable_insert_fast(&x->table, &e->node,
+					     kvc_index_params);
+		if (err != -EBUSY && err != -ENOMEM)
+			break;
+		msleep(1);
+	} while (++tries < KVC_INDEX_TRIES);
+	return err;
 }
 
 bool kvc_index_remove(struct kvc_index *x, struct kvc_entry *e)

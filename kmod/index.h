@@ -164,7 +164,10 @@ struct kvc_entry *kvc_index_find_exact(struct kvc_index *x,
  */
 struct kvc_entry *kvc_index_claim(struct kvc_index *x, struct kvc_entry *e);
 
-/* Insert beside others of the same key (loading: protocol rule 26). */
+/*
+ * Insert beside others of the same key (loading: protocol rule 26). Sleeps while
+ * the table has to grow first.
+ */
 int kvc_index_add(struct kvc_index *x, struct kvc_entry *e);
 
 /* Take an entry out; false if it was not in. */
