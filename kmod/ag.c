@@ -5,7 +5,7 @@
 #include "ag.h"
 #include "pin.h"
 #include "pool.h"
-#include "trace.h"
+#include "tracepoints.h"
 
 /* --- the log of an unsealed segment --- */
 

@@ -12,7 +12,7 @@
 #include "compat.h"
 #include "batch.h"
 #include "object.h"
-#include "trace.h"
+#include "tracepoints.h"
 
 /* Keys in flight at a time, and bytes: what one call may pin. */
 #define KVC_WINDOW		64

@@ -9,7 +9,7 @@
 #include <linux/slab.h>
 #include "ag.h"
 #include "pool.h"
-#include "trace.h"
+#include "tracepoints.h"
 
 struct kvc_checkpoint_builder {
 	struct kvc_ag *ag;

@@ -7,7 +7,7 @@
 #include "xfer.h"
 
 #define CREATE_TRACE_POINTS
-#include "trace.h"
+#include "tracepoints.h"
 
 static int __init kvc_init(void)
 {

@@ -8,8 +8,8 @@
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM kvcache
 
-#if !defined(KVC_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
-#define KVC_TRACE_H
+#if !defined(KVC_TRACEPOINTS_H) || defined(TRACE_HEADER_MULTI_READ)
+#define KVC_TRACEPOINTS_H
 
 #include <linux/tracepoint.h>
 #include "object.h"
@@ -118,5 +118,5 @@ TRACE_EVENT(kvcache_checkpoint,
 #undef TRACE_INCLUDE_PATH
 #define TRACE_INCLUDE_PATH .
 #undef TRACE_INCLUDE_FILE
-#define TRACE_INCLUDE_FILE trace
+#define TRACE_INCLUDE_FILE tracepoints
 #include <trace/define_trace.h>
