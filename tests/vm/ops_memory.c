@@ -323,6 +323,43 @@ static void refuses(const char *what, void *p, size_t len, bool puts)
 		  "get into good memory, %s: %zd", what, err);
 }
 
+/* Memory that ends where the object does, and a byte before. */
+static void test_edge(void)
+{
+	struct iovec iov[2];
+	static uint8_t first[100];
+	struct kvcache_io io;
+	ssize_t err;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		size_t len = 5000 - i;
+		uint8_t *p = edge(len, -1);
+
+		err = get("there", p, 5000);
+		vt_expect(err == (i ? -EFAULT : 5000) &&
+			  (i || vt_differs(p, 99, 0, 5000) < 0),
+			  "get of 5000 bytes, %zu there: %zd", len, err);
+		err = put("edge", p, 5000);
+		vt_expect(err == (i ? -EFAULT : 0),
+			  "put of 5000 bytes, %zu there: %zd", len, err);
+		delete("edge");
+		/* The second piece takes what is left behind the first. */
+		p = edge(len - 110, -1);
+		iov[0] = (struct iovec){ first, sizeof(first) };
+		iov[1] = (struct iovec){ p, 5000 };
+		kvc_prep_iovec(&io, "there", 5, iov, 2);
+		kvc_set_range(&io, 10);
+		err = again_one(kvc, KVCACHE_IOC_GET, &call, &io);
+		vt_expect(err == (i ? -EFAULT : 0) &&
+			  io.transferred == (i ? 0 : 4990) &&
+			  (i || (vt_differs(first, 99, 10, 100) < 0 &&
+				 vt_differs(p, 99, 110, 4890) < 0)),
+			  "get of 4890 bytes into a piece, %zu there: %zd, %llu",
+			  len - 110, err, (unsigned long long)io.transferred);
+	}
+}
+
 static void test_bad_memory(void)
 {
 	static uint8_t good[8192];
@@ -344,7 +381,7 @@ static void test_bad_memory(void)
 	munmap(page, 2 * PAGE);
 	refuses("unmapped", page, 6000, true);
 	refuses("into unmapped", edge(4500, -1), 6000, true);
-	refuses("into unmapped by one", edge(4999, -1), 5000, true);
+	test_edge();
 	refuses("into what can't be read", edge(4096, PROT_NONE), 6000, true);
 
 	p = edge(4096, PROT_READ);
