@@ -100,6 +100,8 @@ int kvc_ag_init(struct kvc_ag *ag, struct kvc_join *join, u32 number)
 	ag->first = kvc_ag_first_segment(g, number);
 	mutex_init(&ag->lock);
 	init_waitqueue_head(&ag->wait);
+	xa_init(&ag->pins);
+	ag->pins_end = U64_MAX;
 	INIT_DELAYED_WORK(&ag->work, kvc_ag_work);
 	ag->free_low = kvc_reserve_low(ag->nr);
 	ag->free_high = kvc_reserve_high(ag->nr);
@@ -136,6 +138,7 @@ void kvc_ag_destroy(struct kvc_ag *ag)
 		kvc_chunks_free(&ag->join->index, ag->segments[i].chunks);
 		kvc_log_free(&ag->segments[i].log);
 	}
+	xa_destroy(&ag->pins);
 	kvfree(ag->segments);
 	ag->segments = NULL;
 }
@@ -392,7 +395,7 @@ void kvc_segment_forget(struct kvc_segment *seg)
 			struct kvc_entry *e = &c->entries[i];
 
 			kvc_index_remove(&join->index, e);
-			kvc_pin_clear(join, e);
+			kvc_pin_clear(e);
 			kvc_ag_entry_died(e);
 		}
 		cond_resched();

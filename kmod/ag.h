@@ -22,6 +22,7 @@
 
 #include <linux/mutex.h>
 #include <linux/workqueue.h>
+#include <linux/xarray.h>
 #include "index.h"
 #include "journal.h"
 #include "kvc_clock.h"
@@ -137,6 +138,9 @@ enum kvc_stream {
  * @nr_free: segments that are FREE and drained
  * @budget: for rewrites
  * @pinned_blocks: 4 KiB blocks of its pinned objects
+ * @pins: pinned entries: entry address / 8 -> seconds since 1970; changed
+ *	under @lock, or by whoever alone knows the entry
+ * @pins_end: seconds since 1970 before which none of them runs out
  * @work: worker
  * @wait: for @moving
  * @free_low: reclaim starts below it
@@ -162,6 +166,8 @@ struct kvc_ag {
 	u32 nr_free;
 	struct kvc_budget budget;
 	atomic64_t pinned_blocks;
+	struct xarray pins;
+	u64 pins_end;
 	struct delayed_work work;
 	wait_queue_head_t wait;
 	u32 free_low;

@@ -122,7 +122,7 @@ static int kvc_evict_look(const struct kvc_put *put, void *arg)
 	o->depth = put->depth;
 	o->touched = where & KVC_ENTRY_TOUCHED;
 	o->expired = put->expiry && put->expiry <= now;
-	o->pinned = kvc_pin_holds(join, e, now);
+	o->pinned = kvc_pin_holds(e, now);
 	return 0;
 }
 
@@ -303,7 +303,7 @@ static void kvc_moves_publish(struct kvc_victim *v)
 	for (i = 0; i < v->nr_moves; i++) {
 		struct kvc_move *m = &v->moves[i];
 
-		kvc_pin_move(join, m->old, m->r.entry);
+		kvc_pin_move(m->old, m->r.entry);
 		kvc_ag_publish(&m->r);
 		if (kvc_index_replace(&join->index, m->old, m->r.entry) &&
 		    kvc_index_add(&join->index, m->r.entry))

@@ -408,7 +408,6 @@ static int kvc_join_alloc(struct kvc_pool *pool, struct kvc_join **out)
 	join->writer.slot = KVC_NO_SLOT;
 	init_waitqueue_head(&join->space_wait);
 	init_waitqueue_head(&join->settle_wait);
-	xa_init(&join->pins);
 	INIT_DELAYED_WORK(&join->beat, kvc_join_beat);
 	err = kvc_index_init(&join->index);
 	if (err) {
@@ -448,7 +447,6 @@ static void kvc_join_free(struct kvc_join *join)
 		destroy_workqueue(join->wq);
 	if (join->beat_wq)
 		destroy_workqueue(join->beat_wq);
-	xa_destroy(&join->pins);
 	kfree(join);
 }
 

@@ -253,7 +253,7 @@ static int kvc_load_entry(struct kvc_loader *l, struct kvc_segment *seg,
 		atomic64_add(kvc_put_length(put->key_len), &l->ag->log_bytes);
 	}
 	if (put->pin > (u64)ktime_get_real_seconds())
-		kvc_pin_set(l->ag->join, e, put->pin);	/* if it may */
+		kvc_pin_set(e, put->pin);	/* if it may */
 	atomic_inc(&seg->live);
 	atomic_add(kvc_bytes_to_blocks(e->bytes), &seg->live_blocks);
 	atomic_or(KVC_ENTRY_LIVE | KVC_ENTRY_COMMITTED, &e->where);

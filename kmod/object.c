@@ -279,7 +279,7 @@ void kvc_exists(struct kvc_op *op)
 	}
 	rcu_read_unlock();
 	if (!op->status && op->pin) {
-		op->status = kvc_pin_set(join, e, op->pin);
+		op->status = kvc_pin_set(e, op->pin);
 		kvc_segment_put_reader(seg);
 	}
 	kvc_op_stat(op, op->status ? KVC_STAT_EXISTS_MISSES :
@@ -395,7 +395,7 @@ static int kvc_delete_copy(struct kvc_op *op)
 			       op->deadline);
 	if (!err) {
 		kvc_index_remove(&op->join->index, op->entry);
-		kvc_pin_clear(op->join, op->entry);
+		kvc_pin_clear(op->entry);
 		kvc_ag_entry_died(op->entry);
 		if (!kvc_join_lease_ok(op->join))
 			err = -ESTALE;

@@ -7,22 +7,20 @@
 
 /**
  * kvc_pin_set() - pin an entry, or change its time
- * @join: attachment
  * @e: entry; the caller holds its segment (a reader or a writer)
  * @until: seconds since 1970
  *
  * Return: 0, -EDQUOT, -ENOMEM, -EAGAIN (it is being moved, deleted or evicted).
  */
-int kvc_pin_set(struct kvc_join *join, struct kvc_entry *e, u64 until);
+int kvc_pin_set(struct kvc_entry *e, u64 until);
 
 /* Take a pin away. */
-void kvc_pin_clear(struct kvc_join *join, struct kvc_entry *e);
+void kvc_pin_clear(struct kvc_entry *e);
 
 /* Is it pinned now? */
-bool kvc_pin_holds(struct kvc_join *join, struct kvc_entry *e, u64 now);
+bool kvc_pin_holds(struct kvc_entry *e, u64 now);
 
 /* Eviction moved the object: its pin goes with it. */
-void kvc_pin_move(struct kvc_join *join, struct kvc_entry *from,
-		  struct kvc_entry *to);
+void kvc_pin_move(struct kvc_entry *from, struct kvc_entry *to);
 
 #endif

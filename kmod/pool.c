@@ -5,6 +5,7 @@
 #include <linux/mm.h>
 #include <linux/random.h>
 #include <linux/slab.h>
+#include <linux/xarray.h>
 #include "debugfs.h"
 #include "label.h"
 #include "pool.h"

@@ -12,7 +12,6 @@
 #define KVC_POOL_H
 
 #include <linux/percpu-refcount.h>
-#include <linux/xarray.h>
 #include <linux/idr.h>
 #include "ag.h"
 #include "index.h"
@@ -43,7 +42,6 @@ struct kvc_identity {
  * @writer: slot and incarnation
  * @index: index
  * @ags: AGs, g->nr_ags of them
- * @pins: pinned entries: entry address / 8 -> seconds since 1970
  * @wq: AG workers
  * @beat_wq: heartbeat, so that no AG's work delays it
  * @lease_until: boot time in ns at which the lease runs out
@@ -69,7 +67,6 @@ struct kvc_join {
 	struct kvc_writer writer;
 	struct kvc_index index;
 	struct kvc_ag *ags;
-	struct xarray pins;
 	struct workqueue_struct *wq;
 	struct workqueue_struct *beat_wq;
 	u64 lease_until;

@@ -78,7 +78,7 @@ static void kvc_put_abort(struct kvc_op *op, int error)
 
 	op->status = error;
 	op->put = NULL;
-	kvc_pin_clear(join, put->r.entry);
+	kvc_pin_clear(put->r.entry);
 	atomic_or(KVC_ENTRY_DEAD, &put->r.entry->where);
 	kvc_index_remove(&join->index, put->r.entry);
 	if (wq_has_sleeper(&join->settle_wait))
@@ -171,7 +171,7 @@ static int kvc_put_clear_way(struct kvc_op *op, struct kvc_entry *e,
 	    (atomic_read(&e->where) & KVC_ENTRY_DYING)) {
 		err = -EBUSY;
 	} else {
-		kvc_pin_clear(join, e);
+		kvc_pin_clear(e);
 		kvc_ag_entry_died(e);
 		kvc_index_remove(&join->index, e);
 		kvc_op_stat(op, KVC_STAT_EXPIRED);
@@ -385,7 +385,7 @@ void kvc_put_record(struct kvc_op *op)
 	if (!err && !kvc_join_lease_ok(op->join))
 		err = -ESTALE;
 	if (!err && op->pin)
-		err = kvc_pin_set(op->join, put->r.entry, op->pin);
+		err = kvc_pin_set(put->r.entry, op->pin);
 	if (!err) {
 		/* protocol rule 8: data durable, then its journal block */
 		put->r.entry->data_crc = rec.data_crc;
