@@ -85,6 +85,16 @@ static int kvc_pin_locked(struct kvc_entry *e, u64 until)
 	return 0;
 }
 
+bool kvc_pin_may(struct kvc_ag *ag, u32 bytes)
+{
+	bool may;
+
+	mutex_lock(&ag->lock);
+	may = kvc_pin_fits(ag, bytes);
+	mutex_unlock(&ag->lock);
+	return may;
+}
+
 int kvc_pin_set(struct kvc_entry *e, u64 until)
 {
 	struct kvc_ag *ag = kvc_entry_segment(e)->ag;

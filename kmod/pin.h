@@ -14,6 +14,9 @@
  */
 int kvc_pin_set(struct kvc_entry *e, u64 until);
 
+/* Would an object of so many bytes in this AG find room among its pins? */
+bool kvc_pin_may(struct kvc_ag *ag, u32 bytes);
+
 /* Take a pin away. */
 void kvc_pin_clear(struct kvc_entry *e);
 

@@ -120,6 +120,7 @@ static int kvc_put_reserve(struct kvc_op *op, struct kvc_reservation *r)
 {
 	struct kvc_join *join = op->join;
 	u32 i, nr = join->g->nr_ags, first = kvc_put_first_ag(join);
+	bool quota = false;
 	int err = -EIO;
 
 	for (i = 0; i < nr; i++) {
@@ -132,16 +133,31 @@ static int kvc_put_reserve(struct kvc_op *op, struct kvc_reservation *r)
 				err = -EAGAIN;
 			continue;
 		}
+		/* Another AG may have room for its pin. */
+		if (op->pin && !kvc_pin_may(ag, op->bytes)) {
+			quota = true;
+			continue;
+		}
 		ret = kvc_ag_reserve(ag, KVC_STREAM_PUT, op->key->hash,
 				     op->key->len, op->bytes, op->depth,
 				     op->expiry, r);
 		if (!ret && !r->offset)
 			this_cpu_inc(*join->cpu_ag);
+		if (!ret && op->pin) {
+			ret = kvc_pin_set(r->entry, op->pin);
+			if (ret)
+				kvc_ag_release(r);
+			/* Another put was faster. */
+			if (ret == -EDQUOT) {
+				quota = true;
+				continue;
+			}
+		}
 		if (ret != -EAGAIN)
 			return ret;
 		err = -EAGAIN;
 	}
-	return err;
+	return err == -EIO && quota ? -EDQUOT : err;
 }
 
 /*
@@ -301,6 +317,7 @@ void kvc_put_start(struct kvc_op *op)
 	put->r = r;
 	err = kvc_put_claim(op, r.entry);
 	if (err) {
+		kvc_pin_clear(r.entry);
 		kref_put(&put->ref, kvc_put_free);
 		op->status = err;
 		goto out;
@@ -384,8 +401,6 @@ void kvc_put_record(struct kvc_op *op)
 	op->xfer = NULL;
 	if (!err && !kvc_join_lease_ok(op->join))
 		err = -ESTALE;
-	if (!err && op->pin)
-		err = kvc_pin_set(put->r.entry, op->pin);
 	if (!err) {
 		/* protocol rule 8: data durable, then its journal block */
 		put->r.entry->data_crc = rec.data_crc;

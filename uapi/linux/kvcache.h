@@ -18,7 +18,7 @@
  *   EAGAIN	not this moment (no clean segment, no memory, member suspect):
  *		nothing is lost, try again or go on without
  *   ETIMEDOUT	the deadline passed; see KVCACHE_IO_BUSY
- *   EDQUOT	the tenant's quota is used up
+ *   EDQUOT	the tenant's quota is used up, or the room for pins
  *   EMSGSIZE	the buffer is smaller than the object; @length says its size
  *   EBADMSG	checksum: the object was dropped
  *   EIO	a member failed
