@@ -8,6 +8,7 @@
 #include <linux/version.h>
 #include <linux/blkdev.h>
 #include <linux/err.h>
+#include <linux/fs_struct.h>
 #include <linux/mm.h>
 #include <linux/uio.h>
 #include <linux/vmalloc.h>
@@ -56,6 +57,21 @@ static inline void kvc_bdev_close(void *handle)
 	blkdev_put(handle, KVC_BDEV_MODE);
 }
 #endif
+
+/*
+ * The same from a work: paths are init's. Kernel threads used to share them,
+ * until 7.x gave them an empty root.
+ */
+static inline void *kvc_bdev_open_in_work(const char *path, void *holder,
+					  struct block_device **bdev)
+{
+#ifdef scoped_with_init_fs
+	scoped_with_init_fs()
+		return kvc_bdev_open(path, holder, bdev);
+#else
+	return kvc_bdev_open(path, holder, bdev);
+#endif
+}
 
 /*
  * iov_iter_extract_pages() of 6.3: pages of user memory are pinned, those of

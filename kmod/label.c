@@ -281,3 +281,20 @@ int kvc_labels_write(struct kvc_pool *pool, const struct kvc_geometry *g,
 	free_page((unsigned long)block);
 	return err;
 }
+
+bool kvc_label_is_ours(struct kvc_pool *pool, u32 member, const void *label)
+{
+	void *block = (void *)__get_free_page(GFP_KERNEL);
+	bool same;
+
+	if (!block)
+		return false;
+	/* All of it: a clone or a snapshot differs in something. */
+	kvc_label_encode(block, &pool->g, member);
+	kvc_block_finish(block, KVC_BLOCK_LABEL, pool->g.uuid,
+			 kvc_place_label(&pool->g, member, 0),
+			 pool->label_sequence, &pool->label_writer);
+	same = !memcmp(block, label, KVC_BLOCK_SIZE);
+	free_page((unsigned long)block);
+	return same;
+}

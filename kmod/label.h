@@ -46,4 +46,12 @@ int kvc_labels_write(struct kvc_pool *pool, const struct kvc_geometry *g,
 		     u64 sequence,
 		     const struct kvc_writer *w);
 
+/**
+ * kvc_label_is_ours() - is this the label that this attachment wrote?
+ * @pool: attachment, with @pool->label_writer
+ * @member: whose
+ * @label: block 0 of a device
+ */
+bool kvc_label_is_ours(struct kvc_pool *pool, u32 member, const void *label);
+
 #endif

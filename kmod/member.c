@@ -10,6 +10,11 @@
  *	live ----- path error, or silence -----> suspect
  *	suspect -- for fail_ms ----------------> failed
  *	suspect, failed -- probe answered -----> live
+ *
+ * A disk that the kernel has given up (its namespace or controller has gone)
+ * never answers again. It is closed, so that its name is free, and the member's
+ * path is opened anew, as often as it would be probed, until there is a device
+ * with the label that the attachment wrote.
  */
 
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -29,6 +34,9 @@
 
 /* Discards in pieces that a bio's 32-bit size can hold. */
 #define KVC_DISCARD_BLOCKS	(1U << (30 - KVC_BLOCK_SHIFT))
+
+/* Before a device is looked at again that is not the member. */
+#define KVC_REOPEN_MS		5000
 
 #define KVC_BLOCK_SECTORS_SHIFT	(KVC_BLOCK_SHIFT - SECTOR_SHIFT)
 
@@ -89,7 +97,7 @@ static void kvc_member_suspect(struct kvc_member *m, const char *why)
 	if (cmpxchg(&m->health, KVC_HEALTH_LIVE, KVC_HEALTH_SUSPECT) !=
 	    KVC_HEALTH_LIVE)
 		return;
-	pr_warn_ratelimited("%pg (member %u): suspect: %s\n", m->bdev, m->index,
+	pr_warn_ratelimited("%s (member %u): suspect: %s\n", m->path, m->index,
 			    why);
 	/* Probe now, not at the watch's next turn. */
 	if (READ_ONCE(set->watching))
@@ -100,6 +108,7 @@ void kvc_member_submit(struct kvc_member *m, struct bio *bio)
 {
 	struct kvc_member_set *set = m->set;
 	blk_status_t status = BLK_STS_OK;
+	struct block_device *bdev;
 
 	kvc_members_get(set);
 	if (bio_op(bio) != REQ_OP_DISCARD) {
@@ -110,9 +119,13 @@ void kvc_member_submit(struct kvc_member *m, struct bio *bio)
 		if (!atomic_read(&m->inflight))
 			WRITE_ONCE(m->last_done, jiffies);
 		atomic_inc_return(&m->inflight);	/* full barrier */
+	} else {
+		atomic_inc_return(&m->discards);	/* likewise */
 	}
-	if (likely(m->bdev))
-		bio_set_dev(bio, m->bdev);
+	/* Counted first: see kvc_member_close(). */
+	bdev = READ_ONCE(m->bdev);
+	if (likely(bdev))
+		bio_set_dev(bio, bdev);
 	else
 		status = BLK_STS_OFFLINE;
 
@@ -167,6 +180,8 @@ void kvc_member_done(struct kvc_member *m, struct bio *bio, unsigned int bytes)
 	if (bio_op(bio) != REQ_OP_DISCARD) {
 		smp_mb__before_atomic();	/* last_done, then inflight */
 		atomic_dec(&m->inflight);
+	} else {
+		atomic_dec(&m->discards);
 	}
 	kvc_members_put(set);
 }
@@ -187,13 +202,141 @@ static void kvc_member_probed(struct bio *bio)
 		WRITE_ONCE(m->stuck, atomic_read(&m->inflight));
 		was = xchg(&m->health, KVC_HEALTH_LIVE);
 		if (was != KVC_HEALTH_LIVE)
-			pr_warn_ratelimited("%pg (member %u): live, was %s\n",
-					    m->bdev, m->index,
+			pr_warn_ratelimited("%s (member %u): live, was %s\n",
+					    m->path, m->index,
 					    kvc_health_name(was));
 	}
 	bio_put(bio);
 	clear_bit_unlock(0, &m->probing);
 	kvc_members_put(set);
+}
+
+/* A disk that was deleted: whatever comes back is another one. */
+static bool kvc_member_deleted(const struct kvc_member *m)
+{
+	struct block_device *bdev;
+	bool deleted;
+
+	rcu_read_lock();	/* see kvc_member_close() */
+	bdev = READ_ONCE(m->bdev);
+	deleted = !bdev || test_bit(GD_DEAD, &bdev->bd_disk->state);
+	rcu_read_unlock();
+	return deleted;
+}
+
+/* Close a deleted disk once nobody uses it any more. Only from the probe. */
+static bool kvc_member_close(struct kvc_member *m)
+{
+	if (!m->handle)
+		return true;
+	WRITE_ONCE(m->bdev, NULL);
+	/* Who is not counted now will see that there is no device. */
+	smp_mb();
+	if (atomic_read(&m->inflight) || atomic_read(&m->discards))
+		return false;
+	synchronize_rcu();	/* kvc_member_blocks(), kvc_member_deleted() */
+	kvc_bdev_close(m->handle);
+	m->handle = NULL;
+	return true;
+}
+
+/* Is this a device that a member can be on? */
+static bool kvc_bdev_fits(struct block_device *bdev)
+{
+	return bdev_logical_block_size(bdev) <= KVC_BLOCK_SIZE &&
+	       !bdev_is_zoned(bdev);
+}
+
+/*
+ * Does it take the bios that have been cut for the member? None may need more
+ * than the member was known to need.
+ */
+static bool kvc_bdev_fits_again(const struct kvc_member *m,
+				struct block_device *bdev)
+{
+	const struct kvc_member_set *set = m->set;
+
+	return kvc_bdev_fits(bdev) &&
+	       !(bdev_dma_alignment(bdev) & ~set->dma_mask) &&
+	       !((bdev_logical_block_size(bdev) - 1) & ~set->block_mask) &&
+	       (bdev_nowait(bdev) || !m->nowait) &&
+	       (!bdev_write_cache(bdev) || m->volatile_cache);
+}
+
+/* Does the label at its start say that it is the member? 0, -EUCLEAN, -EIO.. */
+static int kvc_bdev_check_label(struct kvc_member *m, struct block_device *bdev)
+{
+	struct kvc_member_set *set = m->set;
+	struct page *page = alloc_page(GFP_KERNEL);
+	struct bio *bio;
+	int err;
+
+	if (!page)
+		return -ENOMEM;
+	bio = bio_alloc(bdev, 1, REQ_OP_READ | REQ_SYNC | REQ_META | KVC_FAILFAST,
+			GFP_KERNEL);
+	__bio_add_page(bio, page, KVC_BLOCK_SIZE, 0);
+	err = submit_bio_wait(bio);
+	if (!err && !set->is_member(set->is_member_arg, m->index,
+				    page_address(page)))
+		err = -EUCLEAN;
+	bio_put(bio);
+	__free_page(page);
+	return err;
+}
+
+/* Use a device. */
+static void kvc_member_take(struct kvc_member *m, void *handle,
+			    struct block_device *bdev)
+{
+	const struct queue_limits *lim = &bdev_get_queue(bdev)->limits;
+
+	m->volatile_cache |= bdev_write_cache(bdev);
+	m->discard = bdev_max_discard_sectors(bdev);
+	m->dma_mask = bdev_dma_alignment(bdev);
+	m->block_mask = bdev_logical_block_size(bdev) - 1;
+	m->nowait = bdev_nowait(bdev);
+	m->max_bytes = max(round_down(min(lim->max_sectors, 1U << 20) <<
+				      SECTOR_SHIFT, KVC_BLOCK_SIZE),
+			   KVC_BLOCK_SIZE);
+	m->max_segments = lim->max_segments;
+	m->max_segment_bytes = lim->max_segment_size;
+	m->gap_mask = lim->virt_boundary_mask & (KVC_BLOCK_SIZE - 1);
+	WRITE_ONCE(m->chunk_sectors, lim->chunk_sectors);
+	m->start_sector = get_start_sect(bdev);
+	m->handle = handle;
+	smp_store_release(&m->bdev, bdev);
+}
+
+/* Is there a device under the member's path again, and is it the member? */
+static void kvc_member_reopen(struct kvc_member *m)
+{
+	struct block_device *bdev;
+	void *handle;
+	int err;
+
+	if (READ_ONCE(m->set->abandoned) ||
+	    !smp_load_acquire(&m->set->is_member) || !kvc_member_close(m))
+		return;
+	handle = kvc_bdev_open_in_work(m->path, &kvc_bdev_holder, &bdev);
+	if (IS_ERR(handle))
+		return;
+	err = kvc_bdev_fits_again(m, bdev) ? kvc_bdev_check_label(m, bdev) :
+					     -EINVAL;
+	if (!err) {
+		kvc_member_take(m, handle, bdev);
+		pr_info("%s (member %u) is there again\n", m->path, m->index);
+		return;
+	}
+	kvc_bdev_close(handle);
+	if (err != -EINVAL && err != -EUCLEAN)
+		return;
+	pr_warn_ratelimited("%s is there again, but %s member %u as it was: if it is, attach the pool anew\n",
+			    m->path, err == -EINVAL ? "takes other I/O than" :
+						      "its label is not that of",
+			    m->index);
+	/* It is somebody else's, for all we know: leave it alone for a while. */
+	WRITE_ONCE(m->probed, jiffies + msecs_to_jiffies(KVC_REOPEN_MS));
 }
 
 /* A work of its own, since submit_bio() may hang as long as the device does. */
@@ -202,6 +345,13 @@ static void kvc_member_probe(struct work_struct *work)
 	struct kvc_member *m = container_of(work, struct kvc_member, probe_work);
 	struct bio *bio;
 
+	if (kvc_member_deleted(m))
+		kvc_member_reopen(m);
+	if (!m->bdev) {
+		clear_bit_unlock(0, &m->probing);
+		kvc_members_put(m->set);
+		return;
+	}
 	bio = bio_alloc(NULL, 1, REQ_OP_READ | REQ_SYNC | KVC_FAILFAST, GFP_NOIO);
 	__bio_add_page(bio, m->set->probe_page, KVC_BLOCK_SIZE, 0);
 	bio->bi_end_io = kvc_member_probed;
@@ -227,12 +377,15 @@ static bool kvc_member_silent(struct kvc_member *m, unsigned long now)
 
 static void kvc_member_watch(struct kvc_member *m, unsigned long now, bool late)
 {
-	if (!m->bdev)
+	if (!m->path[0])
 		return;
 
 	switch (kvc_member_health(m)) {
 	case KVC_HEALTH_LIVE:
-		if (!late && kvc_member_silent(m, now))
+		/* Soon, so that its name is free for what comes back. */
+		if (kvc_member_deleted(m))
+			kvc_member_suspect(m, "its device has gone");
+		else if (!late && kvc_member_silent(m, now))
 			kvc_member_suspect(m, "no answer");
 		break;
 	case KVC_HEALTH_SUSPECT:
@@ -240,13 +393,14 @@ static void kvc_member_watch(struct kvc_member *m, unsigned long now, bool late)
 			       msecs_to_jiffies(m->set->fail_ms)) &&
 		    cmpxchg(&m->health, KVC_HEALTH_SUSPECT,
 			    KVC_HEALTH_FAILED) == KVC_HEALTH_SUSPECT)
-			pr_warn_ratelimited("%pg (member %u): failed: suspect for %u ms\n",
-					    m->bdev, m->index, m->set->fail_ms);
+			pr_warn_ratelimited("%s (member %u): failed: suspect for %u ms\n",
+					    m->path, m->index, m->set->fail_ms);
 		break;
 	}
 
 	if (kvc_member_health(m) == KVC_HEALTH_LIVE ||
-	    time_before(now, m->probed + msecs_to_jiffies(KVC_PROBE_MS)) ||
+	    time_before(now, READ_ONCE(m->probed) +
+			     msecs_to_jiffies(KVC_PROBE_MS)) ||
 	    test_and_set_bit_lock(0, &m->probing))
 		return;
 	/* Until the probe has ended. A set that is being stopped sends none. */
@@ -254,7 +408,7 @@ static void kvc_member_watch(struct kvc_member *m, unsigned long now, bool late)
 		clear_bit_unlock(0, &m->probing);
 		return;
 	}
-	m->probed = now;
+	WRITE_ONCE(m->probed, now);
 	queue_work(m->set->wq, &m->probe_work);
 }
 
@@ -354,7 +508,6 @@ no_memory:
 int kvc_member_open(struct kvc_member_set *set, u32 index, const char *path)
 {
 	struct kvc_member *m = &set->m[index];
-	const struct queue_limits *lim;
 	struct block_device *bdev;
 	const char *name;
 	void *handle;
@@ -371,28 +524,13 @@ int kvc_member_open(struct kvc_member_set *set, u32 index, const char *path)
 	}
 
 	ret = -EINVAL;
-	if (bdev_logical_block_size(bdev) > KVC_BLOCK_SIZE ||
-	    bdev_is_zoned(bdev))
+	if (!kvc_bdev_fits(bdev))
 		goto close;
 
-	lim = &bdev_get_queue(bdev)->limits;
-	m->volatile_cache = bdev_write_cache(bdev);
-	m->discard = bdev_max_discard_sectors(bdev);
-	m->dma_mask = bdev_dma_alignment(bdev);
-	m->block_mask = bdev_logical_block_size(bdev) - 1;
-	m->nowait = bdev_nowait(bdev);
-	m->max_bytes = max(round_down(min(lim->max_sectors, 1U << 20) <<
-				      SECTOR_SHIFT, KVC_BLOCK_SIZE),
-			   KVC_BLOCK_SIZE);
-	m->max_segments = lim->max_segments;
-	m->max_segment_bytes = lim->max_segment_size;
-	m->gap_mask = lim->virt_boundary_mask & (KVC_BLOCK_SIZE - 1);
-	m->chunk_sectors = lim->chunk_sectors;
+	m->path = name;
+	kvc_member_take(m, handle, bdev);
 	set->dma_mask = max(set->dma_mask, m->dma_mask);
 	set->block_mask = max(set->block_mask, m->block_mask);
-	m->path = name;
-	m->handle = handle;
-	m->bdev = bdev;
 	WRITE_ONCE(m->health, KVC_HEALTH_LIVE);
 	return 0;
 
@@ -405,7 +543,15 @@ free_name:
 
 u64 kvc_member_blocks(const struct kvc_member *m)
 {
-	return m->bdev ? bdev_nr_sectors(m->bdev) >> KVC_BLOCK_SECTORS_SHIFT : 0;
+	struct block_device *bdev;
+	u64 blocks;
+
+	/* See kvc_member_close(). */
+	rcu_read_lock();
+	bdev = READ_ONCE(m->bdev);
+	blocks = bdev ? bdev_nr_sectors(bdev) >> KVC_BLOCK_SECTORS_SHIFT : 0;
+	rcu_read_unlock();
+	return blocks;
 }
 
 /*
@@ -439,10 +585,10 @@ void kvc_members_stop(struct kvc_member_set *set)
 	for (i = 0; i < set->nr; i++) {
 		struct kvc_member *m = &set->m[i];
 
-		if (!m->handle)
-			continue;
-		kvc_bdev_close(m->handle);
-		kfree(m->path);
+		if (m->handle)
+			kvc_bdev_close(m->handle);
+		if (m->path[0])
+			kfree(m->path);
 	}
 	kvc_members_free(set);
 	memset(set, 0, sizeof(*set));

@@ -29,7 +29,9 @@ enum kvc_health {
  * @index: its number in the pool
  * @path: as given at attach; "" if it is missing from a degraded pool
  * @handle: what the kernel version needs to close the device; NULL: missing
- * @bdev: the device; valid while @handle is
+ * @bdev: the device; NULL: missing, or it has gone and is awaited. A bio's
+ *	count in @inflight or @discards keeps it, and so does RCU
+ * @start_sector: at which it begins on its disk
  * @volatile_cache: it has one: durable writes carry REQ_FUA
  * @discard: it takes discards
  * @dma_mask: memory of direct I/O must be aligned to @dma_mask + 1
@@ -42,6 +44,7 @@ enum kvc_health {
  * @chunk_sectors: no request goes over a multiple of this; 0 for none
  * @health: enum kvc_health; read without lock, changed by cmpxchg() and xchg()
  * @inflight: reads and writes out
+ * @discards: discards out
  * @last_done: jiffies at which one last ended (or the first went out)
  * @suspect_since: jiffies at which it became suspect
  * @stuck: of @inflight, how many were out when a probe came back: that they
@@ -63,6 +66,7 @@ struct kvc_member {
 	const char *path;
 	void *handle;
 	struct block_device *bdev;
+	sector_t start_sector;
 	bool volatile_cache;
 	bool discard;
 	unsigned int dma_mask;
@@ -80,6 +84,7 @@ struct kvc_member {
 
 	/* Written by every bio: away from what every look-up reads. */
 	atomic_t inflight ____cacheline_aligned_in_smp;
+	atomic_t discards;
 	unsigned int stuck;
 	unsigned long last_done;
 	atomic64_t errors;
@@ -102,6 +107,10 @@ struct kvc_member {
  * @lease_ok: asked before every write is submitted; false fails it with
  *	-ESTALE. Called with preemption disabled; may be NULL (before the join)
  * @lease_arg: its argument
+ * @is_member: is this the label at the start of member @index, as this
+ *	attachment wrote it? Asked of a device that is there again under its
+ *	path. NULL before the labels are written
+ * @is_member_arg: its argument
  * @watch: looks after health every KVC_WATCH_MS
  * @watched: jiffies at which it last did
  * @wq: watch, release of transfers whose caller gave up, and probes; unbound
@@ -122,6 +131,8 @@ struct kvc_member_set {
 	bool watching;
 	bool (*lease_ok)(void *arg);
 	void *lease_arg;
+	bool (*is_member)(void *arg, u32 index, const void *label);
+	void *is_member_arg;
 	struct delayed_work watch;
 	unsigned long watched;
 	struct workqueue_struct *wq;
@@ -184,7 +195,7 @@ static inline int kvc_member_health(const struct kvc_member *m)
 u64 kvc_member_blocks(const struct kvc_member *m);
 
 /**
- * kvc_member_submit() - the one place where a bio goes out
+ * kvc_member_submit() - the one place where a member's bio goes out
  * @m: member
  * @bio: ready but for its device; end_io must call kvc_member_done() first
  *

@@ -233,6 +233,11 @@ static void kvc_pool_unregister(struct kvc_pool *pool)
 	mutex_unlock(&kvc_pools_lock);
 }
 
+static bool kvc_pool_is_member(void *arg, u32 index, const void *label)
+{
+	return kvc_label_is_ours(arg, index, label);
+}
+
 static int kvc_pool_join_first(struct kvc_pool *pool,
 			       struct kvc_attach_args *args,
 			       const struct kvc_found_pool *found)
@@ -257,8 +262,12 @@ static int kvc_pool_join_first(struct kvc_pool *pool,
 			   pool->g.name, err);
 		kvc_join_destroy(pool->join, true);
 		pool->join = NULL;
+		return err;
 	}
-	return err;
+	pool->label_writer = pool->join->writer;
+	pool->set.is_member_arg = pool;
+	smp_store_release(&pool->set.is_member, kvc_pool_is_member);
+	return 0;
 }
 
 int kvc_pool_attach(struct kvc_attach_args *args, u32 *number)

@@ -99,6 +99,7 @@ enum kvc_pool_state {
  * @set: members
  * @g: geometry
  * @label_sequence: of the label, as attach wrote it
+ * @label_writer: likewise
  * @join: present membership; valid under a reference of @ops
  * @ops: calls in progress
  * @ops_gone: completed when @ops has drained
@@ -118,6 +119,7 @@ struct kvc_pool {
 	struct kvc_member_set set;
 	struct kvc_geometry g;
 	u64 label_sequence;
+	struct kvc_writer label_writer;
 	struct kvc_join *join;
 	struct percpu_ref ops;
 	struct completion ops_gone;

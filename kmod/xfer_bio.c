@@ -61,12 +61,12 @@ static void kvc_part_end_io(struct bio *bio)
 /* --- cutting into bios --- */
 
 /* Bytes up to the next multiple of a device's chunk. */
-static u64 kvc_chunk_left(const struct kvc_member *m, sector_t sector)
+static u64 kvc_chunk_left(const struct kvc_member *m, u32 chunk, sector_t sector)
 {
 	u32 rest;
 
-	div_u64_rem(get_start_sect(m->bdev) + sector, m->chunk_sectors, &rest);
-	return (u64)(m->chunk_sectors - rest) << SECTOR_SHIFT;
+	div_u64_rem(m->start_sector + sector, chunk, &rest);
+	return (u64)(chunk - rest) << SECTOR_SHIFT;
 }
 
 /* Make a part's bio, a first time or again. */
@@ -159,7 +159,7 @@ int kvc_xfer_carve(struct kvc_xfer *x, const struct kvc_xfer_desc *d)
 		struct kvc_place place;
 		struct kvc_part *p;
 		sector_t sector;
-		u32 len;
+		u32 len, chunk;
 
 		place = kvc_place_data(d->g, d->segment, d->offset + at - skip,
 				       &run);
@@ -169,8 +169,9 @@ int kvc_xfer_carve(struct kvc_xfer *x, const struct kvc_xfer_desc *d)
 		sector = (place.block << (KVC_BLOCK_SHIFT - SECTOR_SHIFT)) +
 			 (skip >> SECTOR_SHIFT);
 		run = min3(run - skip, x->hi - at, (u64)m->max_bytes);
-		if (m->chunk_sectors)
-			run = min_t(u64, run, kvc_chunk_left(m, sector));
+		chunk = READ_ONCE(m->chunk_sectors);
+		if (chunk)
+			run = min_t(u64, run, kvc_chunk_left(m, chunk, sector));
 		len = kvc_part_length(x, m, at, run, &c);
 
 		/* The others will be about as long. */
