@@ -190,7 +190,7 @@ static int kvc_join_choose(struct kvc_join *join, char *reason)
 	return 0;
 }
 
-/* Does our slot stand as we wrote it? 0, -EBUSY, -EIO, -ENOMEM. */
+/* Does our slot stand as we wrote it? 0, -EBUSY, -ETIMEDOUT, -ENOMEM. */
 static int kvc_join_holds_slot(struct kvc_join *join, char *reason)
 {
 	struct kvc_slot_info *other;
@@ -205,9 +205,9 @@ static int kvc_join_holds_slot(struct kvc_join *join, char *reason)
 		kvc_join_name_holder(join, reason, join->writer.slot, other);
 		err = -EBUSY;
 	} else {
-		kvc_reason(reason, "the slot of pool %s can't be read back on a majority of its members",
+		kvc_reason(reason, "the slot of pool %s can't be read back in time on a majority of its members",
 			   join->g->name);
-		err = -EIO;
+		err = -ETIMEDOUT;
 	}
 ours:
 	kfree(other);

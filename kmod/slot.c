@@ -335,8 +335,11 @@ static void kvc_slot_looked(struct kvc_meta_io *io)
 	spin_unlock_irqrestore(&s->lock, flags);
 }
 
-/* Begin to read our slot's first block from every copy that can be read. */
-static void kvc_slot_look(struct kvc_join *join)
+/*
+ * Begin to read our slot's first block from every copy whose member is not in a
+ * worse state than @health.
+ */
+static void kvc_slot_look(struct kvc_join *join, int health)
 {
 	struct kvc_slots *s = join->slots;
 	u32 i;
@@ -349,8 +352,7 @@ static void kvc_slot_look(struct kvc_join *join)
 		if (READ_ONCE(l->busy))
 			continue;	/* since the last look */
 		l->landed = false;
-		if (kvc_member_health(&join->set->m[p.member]) !=
-		    KVC_HEALTH_LIVE)
+		if (kvc_member_health(&join->set->m[p.member]) > health)
 			continue;
 		l->sequence = join->slot_sequence;
 		l->io.m = &join->set->m[p.member];
@@ -365,14 +367,20 @@ static void kvc_slot_look(struct kvc_join *join)
 	}
 }
 
-static bool kvc_slot_landed_looks(struct kvc_slots *s)
+/* Can the looks be judged: are most of them back, or all that can be? */
+static bool kvc_slot_seen(struct kvc_slots *s)
 {
-	u32 i;
+	u32 i, landed = 0, busy = 0;
 
-	for (i = 0; i < s->nr_copies; i++)
-		if (READ_ONCE(s->looks[i].busy))
-			return false;
-	return true;
+	spin_lock_irq(&s->lock);
+	for (i = 0; i < s->nr_copies; i++) {
+		if (s->looks[i].busy)
+			busy++;
+		else
+			landed += s->looks[i].landed;
+	}
+	spin_unlock_irq(&s->lock);
+	return !busy || landed > s->nr_copies / 2;
 }
 
 enum kvc_slot_sight {
@@ -412,23 +420,32 @@ static enum kvc_slot_sight kvc_slot_see(struct kvc_join *join, u32 copy,
 bool kvc_slot_ours(struct kvc_join *join, unsigned int timeout_ms,
 		   struct kvc_slot_info *other)
 {
+	unsigned long end = jiffies + msecs_to_jiffies(timeout_ms);
 	struct kvc_slots *s = join->slots;
 	struct kvc_slot_info *info;
-	u32 i, ours = 0;
+	u32 i, ours;
 
 	memset(other, 0, sizeof(*other));
 	info = kmalloc(sizeof(*info), GFP_NOIO);
 	if (!info)
 		return false;
-	kvc_slot_look(join);
-	wait_event_timeout(s->wait, kvc_slot_landed_looks(s),
-			   msecs_to_jiffies(timeout_ms));
-	for (i = 0; i < s->nr_copies; i++) {
-		enum kvc_slot_sight sight = kvc_slot_see(join, i, info);
+	for (;;) {
+		kvc_slot_look(join, KVC_HEALTH_SUSPECT);
+		wait_event_timeout(s->wait, kvc_slot_seen(s),
+				   max_t(long, end - jiffies, 1));
+		for (i = 0, ours = 0; i < s->nr_copies; i++) {
+			enum kvc_slot_sight sight = kvc_slot_see(join, i, info);
 
-		ours += sight == KVC_SIGHT_OURS;
-		if (sight == KVC_SIGHT_OTHER && info->sequence > other->sequence)
-			*other = *info;
+			ours += sight == KVC_SIGHT_OURS;
+			if (sight == KVC_SIGHT_OTHER &&
+			    info->sequence > other->sequence)
+				*other = *info;
+		}
+		/* Neither yes nor no: a member may be back in a moment. */
+		if (ours > s->nr_copies / 2 || other->sequence ||
+		    time_after_eq(jiffies, end))
+			break;
+		schedule_timeout_uninterruptible(1);
 	}
 	kfree(info);
 	return ours > s->nr_copies / 2;
@@ -450,7 +467,7 @@ bool kvc_slot_usurped(struct kvc_join *join)
 		       join->g->name, join->writer.slot,
 		       info->node[0] ? info->node : "(no name)");
 	kfree(info);
-	kvc_slot_look(join);
+	kvc_slot_look(join, KVC_HEALTH_LIVE);
 	return usurped;
 }
 
