@@ -556,7 +556,6 @@ static int kvc_join_do(struct kvc_join *join, char *reason)
 {
 	struct kvc_sighting *seen;
 	u64 start;
-	u32 i;
 	int err;
 
 	seen = kvcalloc(join->g->nr_slots, sizeof(*seen), GFP_KERNEL);
@@ -585,9 +584,15 @@ static int kvc_join_do(struct kvc_join *join, char *reason)
 		return err;
 	queue_delayed_work(join->beat_wq, &join->beat,
 			   msecs_to_jiffies(join->g->heartbeat_ms));
+	return 0;
+}
+
+void kvc_join_run(struct kvc_join *join)
+{
+	u32 i;
+
 	for (i = 0; i < join->g->nr_ags; i++)
 		kvc_ag_kick(&join->ags[i]);
-	return 0;
 }
 
 int kvc_join_create(struct kvc_pool *pool, char *reason,

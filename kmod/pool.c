@@ -122,6 +122,7 @@ static void kvc_pool_rejoin(struct work_struct *work)
 			pool->g.name, pool->join->writer.slot,
 			pool->join->writer.incarnation,
 			pool->join->load_objects);
+		kvc_join_run(pool->join);
 		WRITE_ONCE(pool->state, KVC_POOL_UP);
 		percpu_ref_reinit(&pool->ops);
 	} else if (err != -ECANCELED) {
@@ -294,6 +295,7 @@ int kvc_pool_attach(struct kvc_attach_args *args, u32 *number)
 		err = kvc_pool_register(pool, args->number, args);
 	if (err)
 		goto stop;
+	kvc_join_run(pool->join);
 	percpu_ref_reinit(&pool->ops);
 	*number = pool->number;
 	pr_info("pool %s attached as %u: slot %u, incarnation %llu, %llu objects loaded in %llu us\n",

@@ -186,7 +186,7 @@ void kvc_pools_exit(void);
 /* --- join.c --- */
 
 /**
- * kvc_join_create() - claim a slot, load every AG, serve
+ * kvc_join_create() - claim a slot, load every AG
  * @pool: attachment, members open
  * @reason: see struct kvc_attach_args
  * @out: the join
@@ -195,6 +195,12 @@ void kvc_pools_exit(void);
  */
 int kvc_join_create(struct kvc_pool *pool, char *reason,
 		    struct kvc_join **out);
+
+/*
+ * Let the AGs' workers begin: they evict, and a join that comes to nothing must
+ * not have done that.
+ */
+void kvc_join_run(struct kvc_join *join);
 
 /* Tear down. @leave: in good order (detach), with the slot saying so. */
 void kvc_join_destroy(struct kvc_join *join, bool leave);
