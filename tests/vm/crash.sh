@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# crash.sh PART TIMES SEED: crashes in one boot. PART is what of it: kasan
-# (fewer, for the debug kernel) or fast. TIMES multiplies how many there are.
+# crash.sh PART TIMES SEED: crashes in one boot. PART is what of it: kasan (fewer
+# crashes and less room, for the debug kernel) or fast. TIMES multiplies how many
+# there are.
 
 set -u
 part=$1 times=$2 seed=$3
@@ -26,8 +27,8 @@ nullb() {
 }
 
 case $part in
-kasan) rings=12 q=5 full=8 power=5 points=8 labels= ;;
-fast) rings=60 q=30 full=50 power=30 points=52 labels=1 ;;
+kasan) rings=12 q=5 full=8 power=5 points=8 labels= small=10 ;;
+fast) rings=60 q=30 full=50 power=30 points=52 labels=1 small=20 ;;
 *) exit 2 ;;
 esac
 
@@ -49,7 +50,7 @@ abandon rings $rings "$common --q 0 --ags 4"
 # passed over.
 abandon q $q "$common --q 300ms --ags 4"
 # Full: it evicts, reuses segments, moves objects.
-nullb small0 20 512 0 && nullb small1 20 512 0 || failed=1
+nullb small0 $small 512 0 && nullb small1 $small 512 0 || failed=1
 abandon full $full "$common --q 0 --ags 2" --keys 2500 --ms 400 \
 	--kept-puts 150 /dev/small0 /dev/small1
 # A volatile cache that is lost.

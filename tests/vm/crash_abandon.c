@@ -157,6 +157,17 @@ static void await_plan(unsigned int ms)
 		vt_sleep_ms(1);
 }
 
+/* A pool that is to be full is filled before the first crash. */
+static void await_eviction(struct run *r)
+{
+	uint64_t until = vt_ms() + 120000;
+	struct kvcache_info info = {};
+
+	while (!kvc_info(r->pool.kvc, &info, NULL, 0) &&
+	       !info.evicted_objects && vt_ms() < until)
+		vt_sleep_ms(20);
+}
+
 static bool crash_under_load(struct run *r)
 {
 	uint32_t writes = 1 + (uint32_t)vt_below(&r->rng, r->most_writes);
@@ -165,6 +176,8 @@ static bool crash_under_load(struct run *r)
 	char when[96];
 
 	load_start(&r->load);
+	if (r->m.evicts && !r->total.evicted_objects)
+		await_eviction(r);
 	if (how < 2) {
 		crash_abandon_after(writes);
 		await_plan(5000);
@@ -420,8 +433,11 @@ int main(int argc, char **argv)
 	good = good && attach(&r) &&
 	       vt_expect(!crash_detach(&r.pool), "detach") &&
 	       crash_fsck(&r.pool, "after the detach") && attach(&r);
+	/* What failed is not in the way of what follows. */
 	if (good)
 		crash_detach(&r.pool);
+	else
+		crash_abandon_if(&r.pool);
 	tell(&r, start);
 	(void)vt_expect(!r.m.evicts || !good || r.total.evicted_objects,
 		  "nothing was evicted: the load is too small");

@@ -146,13 +146,18 @@ int crash_detach(struct crash_pool *p)
 	return kvc_detach(p->kvc, p->number, 0);
 }
 
-void crash_abandon(struct crash_pool *p)
+int crash_abandon_if(struct crash_pool *p)
 {
 	char number[16];
-	int error;
 
 	snprintf(number, sizeof(number), "%u", p->number);
-	error = vt_write(CRASH_DEBUGFS "abandon", number);
+	return vt_write(CRASH_DEBUGFS "abandon", number);
+}
+
+void crash_abandon(struct crash_pool *p)
+{
+	int error = crash_abandon_if(p);
+
 	vt_need(!error, "abandon the pool: %s", strerror(-error));
 }
 

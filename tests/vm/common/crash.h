@@ -56,6 +56,8 @@ int crash_detach(struct crash_pool *p);
 
 /* All I/O stops, all is forgotten. */
 void crash_abandon(struct crash_pool *p);
+/* The same, if it is attached. 0 or -errno. */
+int crash_abandon_if(struct crash_pool *p);
 
 /* Let so many writes go out, and then none (0: no such plan). */
 void crash_abandon_after(unsigned int writes);
