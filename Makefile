@@ -54,11 +54,11 @@ demo:
 
 test:
 	@scripts/setup --for test
-	@tests/run $(if $(SUITE),--suite $(SUITE))
+	@tests/run
 
 soak:
 	@scripts/setup --for test
-	@tests/run --soak $(if $(SUITE),--suite $(SUITE))
+	@tests/run --soak
 
 clean:
 	rm -rf build
