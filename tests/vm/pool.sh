@@ -6,6 +6,9 @@
 #
 # usage: pool.sh "FORMAT OPTIONS" PROGRAM [ARGUMENT...]
 #
+# A program with a slash in its name is in the work tree, and finds the Python
+# modules there.
+#
 # @MEMBERS among the arguments stands for the members' paths. With "-" for the
 # format options the program formats and attaches itself.
 
@@ -30,7 +33,15 @@ if [[ $options != - ]]; then
 		kvcachectl attach -q $KVC_MEMBERS >/dev/null || exit 1
 fi
 status=0
-"/kvc/tests/vm/$program" "${args[@]}" || status=$?
+u=/repo/userspace
+export PYTHONPATH=$u/python:$u/sglang:$u/lmcache PYTHONDONTWRITEBYTECODE=1
+if [[ $program == */* ]]; then
+	program=/repo/$program
+else
+	program=/kvc/tests/vm/$program
+fi
+"$program" "${args[@]}" || status=$?
+program=${program##*/}
 [[ $options == - ]] || kvcachectl detach 1 >/dev/null || status=1
 # shellcheck disable=SC2086
 if kvcachectl fsck -q $KVC_MEMBERS >/tmp/fsck 2>&1; then

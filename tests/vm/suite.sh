@@ -22,6 +22,27 @@ suite_build() {
 	rm -f "$build/suite-build-$$.log"
 }
 
+# Do the Python packages in userspace/ install, and is MODULE then there?
+# MODULE PACKAGE...
+suite_packages() {
+	local module=$1 tmp
+	shift
+	tmp=$(mktemp -d "$build/packages.XXXXXX")
+	# pip leaves things beside what it builds.
+	if (cd userspace && cp -r "$@" "$tmp/" && cd "$tmp" &&
+		/usr/bin/python3 -m pip install --quiet --no-index --no-deps \
+			--no-build-isolation --target "$tmp/out" "${@/#/./}" &&
+		PYTHONPATH=$tmp/out /usr/bin/python3 -c "import $module") \
+		>"$tmp/log" 2>&1; then
+		echo "ok - the package of $module installs"
+	else
+		cat "$tmp/log"
+		echo "not ok - the package of $module installs"
+		failed=1
+	fi
+	rm -rf "$tmp"
+}
+
 # Run a machine: LAB OPTIONS... -- COMMAND... Results are what it prints.
 suite_run() {
 	local status=0
