@@ -135,7 +135,6 @@ enum kvc_stream {
  * @moving: victim whose moves are being journaled; deletes in it wait
  * @victim: segment that is being reclaimed; nothing in it is pinned any more
  * @next_order: next seal's place in reclaim order
- * @nr_free: segments that are FREE and drained
  * @budget: for rewrites
  * @pinned_blocks: 4 KiB blocks of its pinned objects
  * @pins: pinned entries: entry address / 8 -> seconds since 1970; changed
@@ -163,7 +162,6 @@ struct kvc_ag {
 	struct kvc_segment *moving;
 	struct kvc_segment *victim;
 	u64 next_order;
-	u32 nr_free;
 	struct kvc_budget budget;
 	atomic64_t pinned_blocks;
 	struct xarray pins;
@@ -372,6 +370,9 @@ void kvc_ag_work(struct work_struct *work);
  * Return: 0, -EAGAIN (nothing to reclaim), errors.
  */
 int kvc_ag_evict(struct kvc_ag *ag, bool tight);
+
+/* Segments that can be opened or are, clean and on live members. */
+u32 kvc_ag_usable(struct kvc_ag *ag);
 
 /* Make a clean segment ready and hand it out; for the worker only. */
 int kvc_ag_open_segment(struct kvc_ag *ag, u32 keep_free,

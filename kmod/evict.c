@@ -425,7 +425,7 @@ static int kvc_evict_keep(struct kvc_victim *v)
 	int err;
 
 	mutex_lock(&ag->lock);
-	pressed = kvc_reserve_pressed(ag->nr, ag->nr_free + !!ag->standby);
+	pressed = kvc_reserve_pressed(ag->nr, kvc_ag_usable(ag));
 	kvc_clock_plan(v->objects, v->n, &ag->budget, pressed, v->keep);
 	mutex_unlock(&ag->lock);
 	v->at = 0;

@@ -590,9 +590,6 @@ static void kvc_load_roles(struct kvc_ag *ag, bool doubt)
 			if (doubt)
 				seg->ready_at = ag->join->frozen_until;
 			break;
-		case KVC_SEG_FREE:
-			ag->nr_free++;
-			break;
 		}
 	}
 	ag->objects_found = live;

@@ -95,7 +95,6 @@ static void kvc_ag_drain(struct kvc_ag *ag)
 		seg->role = KVC_ROLE_NONE;
 		seg->s.state = KVC_SEG_FREE;
 		seg->s.order = 0;
-		ag->nr_free++;
 		mutex_unlock(&ag->lock);
 		freed = true;
 	}
@@ -103,18 +102,22 @@ static void kvc_ag_drain(struct kvc_ag *ag)
 		wake_up_all(&ag->join->space_wait);
 }
 
-static struct kvc_segment *kvc_ag_free_segment(struct kvc_ag *ag)
+/* Can it be opened now? One on a member that is away can't. */
+static bool kvc_segment_usable(const struct kvc_segment *seg)
+{
+	return seg->s.state == KVC_SEG_FREE && seg->role == KVC_ROLE_NONE &&
+	       kvc_segment_healthy(seg);
+}
+
+/* One to open, if there are more than @keep. */
+static struct kvc_segment *kvc_ag_free_segment(struct kvc_ag *ag, u32 keep)
 {
 	u32 i;
 
 	lockdep_assert_held(&ag->lock);
-	for (i = 0; i < ag->nr; i++) {
-		struct kvc_segment *seg = &ag->segments[i];
-
-		if (seg->s.state == KVC_SEG_FREE && seg->role == KVC_ROLE_NONE &&
-		    kvc_segment_healthy(seg))
-			return seg;
-	}
+	for (i = 0; i < ag->nr; i++)
+		if (kvc_segment_usable(&ag->segments[i]) && !keep--)
+			return &ag->segments[i];
 	return NULL;
 }
 
@@ -153,15 +156,13 @@ static int kvc_ag_open_one(struct kvc_ag *ag, u32 keep_free,
 			   struct kvc_segment **out)
 {
 	struct kvc_segment_rec rec = {};
-	struct kvc_segment *seg = NULL;
+	struct kvc_segment *seg;
 	bool appended;
 	int err;
 
 	mutex_lock(&ag->lock);
-	if (ag->nr_free > keep_free)
-		seg = kvc_ag_free_segment(ag);
+	seg = kvc_ag_free_segment(ag, keep_free);
 	if (seg) {
-		ag->nr_free--;
 		rec.generation = seg->s.generation + 1;
 		kvc_space_init(&seg->space, kvc_segment_blocks(ag->join->g));
 		seg->ready_at = jiffies;
@@ -170,17 +171,11 @@ static int kvc_ag_open_one(struct kvc_ag *ag, u32 keep_free,
 	if (!seg)
 		return -EAGAIN;
 
+	/* Appended but not known to be durable: open, and full for now. */
 	err = kvc_ag_transition(seg, KVC_REC_OPEN, &rec, KVC_ROLE_FULL,
 				&appended);
-	if (err) {
-		/* Once appended it is an empty open segment: full, for now. */
-		if (!appended) {
-			mutex_lock(&ag->lock);
-			ag->nr_free++;
-			mutex_unlock(&ag->lock);
-		}
+	if (err)
 		return err;
-	}
 	/* protocol rule 7: OPEN is durable; now the first discard or write */
 	err = kvc_segment_discard(seg);
 	if (err)	/* it may land on what would be put here: full, too */
@@ -345,13 +340,23 @@ static int kvc_ag_seal(struct kvc_ag *ag)
 	return did ?: kvc_ag_unstick(ag);
 }
 
-/* Clean segments, and those that will be once their readers have gone. */
-static u32 kvc_ag_clean(struct kvc_ag *ag)
+u32 kvc_ag_usable(struct kvc_ag *ag)
 {
-	u32 i, n = ag->nr_free + !!ag->standby;
+	u32 i, n = !!ag->standby;
 
 	for (i = 0; i < ag->nr; i++)
-		n += ag->segments[i].role == KVC_ROLE_DRAINING;
+		n += kvc_segment_usable(&ag->segments[i]);
+	return n;
+}
+
+/* Usable segments, and those that will be once their readers have gone. */
+static u32 kvc_ag_clean(struct kvc_ag *ag)
+{
+	u32 i, n = kvc_ag_usable(ag);
+
+	for (i = 0; i < ag->nr; i++)
+		n += ag->segments[i].role == KVC_ROLE_DRAINING &&
+		     kvc_segment_healthy(&ag->segments[i]);
 	return n;
 }
 
