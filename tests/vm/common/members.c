@@ -128,24 +128,36 @@ void vt_members_load(struct vt_members *m)
 
 /* --- scan --- */
 
+/* Room for one more at the end of an array that doubles. */
+static void *one_more(void *array, u32 nr, size_t size)
+{
+	if (nr & (nr - 1))
+		return array;
+	array = realloc(array, (nr ? 2 * nr : 1) * size);
+	vt_need(array, "memory");
+	return array;
+}
+
 static void add_put(struct vt_map *map, u32 ag, const struct kvc_put *put)
 {
-	struct vt_put *p;
-
-	if (!(map->nr_puts & (map->nr_puts - 1))) {
-		size_t room = map->nr_puts ? 2 * map->nr_puts : 1;
-
-		map->puts = realloc(map->puts, room * sizeof(*map->puts));
-	}
-	p = &map->puts[map->nr_puts++];
-	*p = (struct vt_put) {
+	map->puts = one_more(map->puts, map->nr_puts, sizeof(*map->puts));
+	map->puts[map->nr_puts++] = (struct vt_put) {
 		.hash = put->hash,
 		.ag = ag,
 		.segment = put->segment,
 		.generation = put->generation,
 		.offset = put->offset,
 		.bytes = put->bytes,
-		.moved = put->moved,
+	};
+}
+
+static void add_dead(struct vt_map *map, u32 segment, u64 generation, u32 offset)
+{
+	map->dead = one_more(map->dead, map->nr_dead, sizeof(*map->dead));
+	map->dead[map->nr_dead++] = (struct vt_dead) {
+		.segment = segment,
+		.generation = generation,
+		.offset = offset,
 	};
 }
 
@@ -153,23 +165,28 @@ static struct vt_block *add_block(struct vt_map *map, u8 type, struct kvc_place 
 {
 	struct vt_block *b;
 
-	if (!(map->nr_blocks & (map->nr_blocks - 1))) {
-		size_t room = map->nr_blocks ? 2 * map->nr_blocks : 1;
-
-		map->blocks = realloc(map->blocks, room * sizeof(*map->blocks));
-	}
+	map->blocks = one_more(map->blocks, map->nr_blocks, sizeof(*map->blocks));
 	b = &map->blocks[map->nr_blocks++];
 	*b = (struct vt_block) { .at = at, .type = type };
 	return b;
 }
 
-static void take_puts(struct vt_map *map, u32 ag, struct kvc_records *it)
+static void take_records(struct vt_map *map, u32 ag, struct kvc_records *it)
 {
 	struct kvc_record rec;
 
-	while (kvc_records_next(it, &rec) == 1)
-		if (rec.type == KVC_REC_PUT)
+	while (kvc_records_next(it, &rec) == 1) {
+		if (rec.type == KVC_REC_PUT) {
 			add_put(map, ag, &rec.put);
+			if (rec.put.moved)
+				add_dead(map, rec.put.old_segment,
+					 rec.put.old_generation,
+					 rec.put.old_offset);
+		} else if (rec.type == KVC_REC_DELETE) {
+			add_dead(map, rec.del.segment, rec.del.generation,
+				 rec.del.offset);
+		}
+	}
 }
 
 static void take_block(struct vt_map *map, const struct vt_members *m,
@@ -223,7 +240,7 @@ static void take_block(struct vt_map *map, const struct vt_members *m,
 		b->ag = j.ag;
 		b->epoch = j.epoch;
 		b->position = j.position;
-		take_puts(map, j.ag, &it);
+		take_records(map, j.ag, &it);
 		break;
 	case KVC_BLOCK_SUMMARY:
 		if (kvc_summary_open(block, g, &s, &it))
@@ -233,7 +250,7 @@ static void take_block(struct vt_map *map, const struct vt_members *m,
 		b->segment = s.segment;
 		b->generation = s.generation;
 		b->position = s.part;
-		take_puts(map, s.ag, &it);
+		take_records(map, s.ag, &it);
 		break;
 	}
 }
@@ -275,7 +292,7 @@ static void follow_journal(struct vt_map *map, const struct vt_members *m, u32 a
 
 static void judge(struct vt_map *map)
 {
-	u32 i;
+	u32 i, k;
 
 	for (i = 0; i < map->nr_blocks; i++) {
 		struct vt_block *b = &map->blocks[i];
@@ -301,6 +318,13 @@ static void judge(struct vt_map *map)
 		p->sealed = map->state[p->segment] == KVC_SEG_SEALED;
 		p->current = map->generation[p->segment] == p->generation &&
 			     (p->sealed || map->state[p->segment] == KVC_SEG_OPEN);
+		for (k = 0; k < map->nr_dead && p->current; k++) {
+			const struct vt_dead *d = &map->dead[k];
+
+			p->current = d->segment != p->segment ||
+				     d->generation != p->generation ||
+				     d->offset != p->offset;
+		}
 	}
 }
 
@@ -342,6 +366,7 @@ void vt_map_free(struct vt_map *map)
 {
 	free(map->blocks);
 	free(map->puts);
+	free(map->dead);
 	free(map->state);
 	free(map->generation);
 	free(map->end);
@@ -429,6 +454,13 @@ static struct kvc *device(void)
 	return kvc;
 }
 
+static unsigned int slow;
+
+unsigned int vt_attaches_too_slow(void)
+{
+	return __atomic_load_n(&slow, __ATOMIC_RELAXED);
+}
+
 int vt_attach(const struct vt_members *m, const char *node, unsigned int flags,
 	      char *reason, size_t room)
 {
@@ -443,9 +475,9 @@ int vt_attach(const struct vt_members *m, const char *node, unsigned int flags,
 
 	for (tries = 0; tries < 10; tries++) {
 		err = kvc_attach(device(), &o, reason, room);
-		if (err != -ESTALE && err != -ETIMEDOUT)
+		if (err != -ESTALE && err != -ETIMEDOUT && err != -EAGAIN)
 			break;
-		vt_note("attach by %s took longer than the lease: again", node);
+		__atomic_add_fetch(&slow, 1, __ATOMIC_RELAXED);
 	}
 	return err;
 }

@@ -77,9 +77,15 @@ struct vt_put {
 	u64 generation;
 	u32 offset;
 	u32 bytes;
-	bool current;	/* its segment is open or sealed in this generation */
-	bool sealed;	/* ... sealed */
-	bool moved;
+	bool current;	/* the object stands there now */
+	bool sealed;	/* ... and its segment is sealed */
+};
+
+/* A place whose object is gone, by a DELETE or by a move. */
+struct vt_dead {
+	u32 segment;
+	u64 generation;
+	u32 offset;
 };
 
 /**
@@ -88,6 +94,8 @@ struct vt_put {
  * @nr_blocks: how many
  * @puts: all PUT records in them
  * @nr_puts: how many
+ * @dead: all places that DELETE records and moves name
+ * @nr_dead: how many
  * @state: enum kvc_segment_state per segment, as the last record says
  * @generation: per segment
  * @end: per AG: full position behind the journal's last block
@@ -99,6 +107,8 @@ struct vt_map {
 	u32 nr_blocks;
 	struct vt_put *puts;
 	u32 nr_puts;
+	struct vt_dead *dead;
+	u32 nr_dead;
 	u8 *state;
 	u64 *generation;
 	u64 *end;
@@ -138,6 +148,8 @@ void vt_format(struct vt_members *m, const char *options);
  */
 int vt_attach(const struct vt_members *m, const char *node, unsigned int flags,
 	      char *reason, size_t room);
+/* How often that happened. */
+unsigned int vt_attaches_too_slow(void);
 int vt_detach(unsigned int pool);
 int vt_abandon(unsigned int pool);
 

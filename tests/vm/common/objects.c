@@ -26,37 +26,77 @@ void vt_objects_make(struct vt_object *o, unsigned int n, const char *prefix,
 	}
 }
 
+static __thread uint8_t *scratch;
+static __thread size_t scratch_room;
+
 /* Memory that only grows, for one thread. */
 static uint8_t *room_for(size_t len)
 {
-	static __thread uint8_t *buf;
-	static __thread size_t room;
-
-	if (len > room) {
-		free(buf);
-		room = len;
-		buf = malloc(room);
-		vt_need(buf, "%zu bytes of memory", room);
+	if (len > scratch_room) {
+		free(scratch);
+		scratch_room = len;
+		scratch = malloc(len);
+		vt_need(scratch, "%zu bytes of memory", len);
 	}
-	return buf;
+	return scratch;
+}
+
+/*
+ * A call gave up, and the memory is still under I/O: it is never used again, or
+ * that I/O would end in what another call has read there.
+ */
+static void leave_room(void)
+{
+	scratch = NULL;
+	scratch_room = 0;
+}
+
+/*
+ * One command; a lease that ran out, on a busy machine, is waited for. What it
+ * had begun may be done then: that is @done.
+ */
+static int stubborn(struct kvc *kvc, unsigned long cmd, struct kvcache_io *io,
+		    int done)
+{
+	const struct kvc_call call = { .deadline_ms = 30000 };
+	uint64_t end = vt_ms() + AGAIN_MS;
+	int err = again_one(kvc, cmd, &call, io);
+	bool again = false;
+
+	while (err == -ESTALE && vt_ms() < end) {
+		vt_sleep_ms(50);
+		err = again_one(kvc, cmd, &call, io);
+		again = true;
+	}
+	return again && err == done ? 0 : err;
 }
 
 unsigned int vt_objects_put(struct kvc *kvc, struct vt_object *o, unsigned int n)
 {
-	const struct kvc_call call = { .deadline_ms = 30000 };
 	struct kvcache_io io;
 	unsigned int i, done = 0;
 
 	for (i = 0; i < n; i++) {
-		uint8_t *buf = room_for(o[i].len);
-
-		vt_fill(buf, o[i].seed, 0, o[i].len);
-		kvc_prep_data(&io, o[i].key, strlen(o[i].key), buf, o[i].len);
-		o[i].status = again_one(kvc, KVCACHE_IOC_PUT, &call, &io);
+		room_for(o[i].len);
+		vt_fill(scratch, o[i].seed, 0, o[i].len);
+		kvc_prep_data(&io, o[i].key, strlen(o[i].key), scratch,
+			      o[i].len);
+		o[i].status = stubborn(kvc, KVCACHE_IOC_PUT, &io, -EEXIST);
+		if (io.out_flags & KVCACHE_IO_BUSY)
+			leave_room();
 		o[i].answer = o[i].status ? VT_ERROR : VT_HIT;
 		done += !o[i].status;
 	}
 	return done;
+}
+
+int vt_object_delete(struct kvc *kvc, struct vt_object *o)
+{
+	struct kvcache_io io;
+
+	kvc_prep(&io, o->key, strlen(o->key));
+	o->status = stubborn(kvc, KVCACHE_IOC_DELETE, &io, -ENOENT);
+	return o->status;
 }
 
 static enum vt_answer judge(const struct vt_object *o, const struct kvcache_io *io,
@@ -91,18 +131,17 @@ static void get_some(struct kvc *kvc, struct vt_object *o, unsigned int n,
 	const struct kvc_call call = { .deadline_ms = deadline_ms };
 	struct kvcache_io io[BATCH];
 	size_t at[BATCH], len = 0;
+	bool busy = false;
 	unsigned int i;
-	uint8_t *buf;
 	ssize_t ret;
 
 	for (i = 0; i < n; i++) {
 		at[i] = len;
 		len += o[i].len;
 	}
-	buf = room_for(len);
-	memset(buf, 0xa5, len);
+	memset(room_for(len), 0xa5, len);
 	for (i = 0; i < n; i++)
-		kvc_prep_data(&io[i], o[i].key, strlen(o[i].key), buf + at[i],
+		kvc_prep_data(&io[i], o[i].key, strlen(o[i].key), scratch + at[i],
 			      o[i].len);
 	ret = kvc_batch_get(kvc, &call, io, n);
 	for (i = 0; i < n; i++) {
@@ -112,8 +151,11 @@ static void get_some(struct kvc *kvc, struct vt_object *o, unsigned int n,
 			continue;
 		}
 		o[i].status = io[i].status;
-		o[i].answer = judge(&o[i], &io[i], buf + at[i]);
+		o[i].answer = judge(&o[i], &io[i], scratch + at[i]);
+		busy |= io[i].out_flags & KVCACHE_IO_BUSY;
 	}
+	if (busy)
+		leave_room();
 }
 
 void vt_objects_get(struct kvc *kvc, struct vt_object *o, unsigned int n,

@@ -52,6 +52,8 @@ void vt_objects_make(struct vt_object *o, unsigned int n, const char *prefix,
 		     uint64_t seed, uint32_t min, uint32_t max);
 /* Put them, asking again where that helps. Those that could not be: VT_ERROR. How many were. */
 unsigned int vt_objects_put(struct kvc *kvc, struct vt_object *o, unsigned int n);
+/* 0 or -errno; it too asks again where that helps. */
+int vt_object_delete(struct kvc *kvc, struct vt_object *o);
 /* Get all of them, many in a call. */
 void vt_objects_get(struct kvc *kvc, struct vt_object *o, unsigned int n,
 		    unsigned int deadline_ms, struct vt_tally *tally);
