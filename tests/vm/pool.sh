@@ -4,15 +4,18 @@
 # In the guest: runs a program against a pool of its own, then detaches and
 # checks what is left on media.
 #
-# usage: pool.sh "FORMAT OPTIONS" PROGRAM [ARGUMENT...]
+# usage: pool.sh [-f] "FORMAT OPTIONS" PROGRAM [ARGUMENT...]
 #
 # A program with a slash in its name is in the work tree, and finds the Python
 # modules there.
 #
-# @MEMBERS among the arguments stands for the members' paths. With "-" for the
-# format options the program formats and attaches itself.
+# @MEMBERS among the arguments stands for the members' paths. With -f the pool is
+# only formatted, and the program attaches and detaches. With "-" for the format
+# options it formats, too.
 
 set -u
+attach=1
+[[ $1 != -f ]] || { attach=; shift; }
 options=$1 program=$2
 shift 2
 args=()
@@ -30,7 +33,10 @@ echo 8 >/proc/sys/vm/nr_hugepages
 if [[ $options != - ]]; then
 	# shellcheck disable=SC2086 # lists
 	kvcachectl format -q --force $options $KVC_MEMBERS >/dev/null &&
-		kvcachectl attach -q $KVC_MEMBERS >/dev/null || exit 1
+		{ [[ ! $attach ]] || kvcachectl attach -q $KVC_MEMBERS >/dev/null; } ||
+		exit 1
+else
+	attach=
 fi
 status=0
 u=/repo/userspace
@@ -42,7 +48,7 @@ else
 fi
 "$program" "${args[@]}" || status=$?
 program=${program##*/}
-[[ $options == - ]] || kvcachectl detach 1 >/dev/null || status=1
+[[ ! $attach ]] || kvcachectl detach 1 >/dev/null || status=1
 # shellcheck disable=SC2086
 if kvcachectl fsck -q $KVC_MEMBERS >/tmp/fsck 2>&1; then
 	echo "ok - $program: fsck finds nothing afterwards"
