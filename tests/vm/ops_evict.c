@@ -317,12 +317,17 @@ static void test_pin_budget(void)
 		err = delete(key);
 		vt_expect(!err, "delete %s: %d", key, err);
 	}
-	soon = vt_now() + 3;
-	again = pin_all("anew", soon);
+	again = pin_all("anew", until);
 	vt_expect(again + 2 >= n, "after deletes only %u of %u can be pinned", again, n);
 
 	/* Run out: theirs, too. */
-	wait_past(soon + 1);
+	soon = vt_now() + 2;
+	for (i = 0; i < again; i++) {
+		snprintf(key, sizeof(key), "anew-%u", i);
+		err = pin(key, soon);
+		vt_expect(!err, "pin %s anew: %d", key, err);
+	}
+	wait_past(soon);
 	again = pin_all("later", until);
 	vt_expect(again + 2 >= n, "after pins' end only %u of %u can be pinned",
 		  again, n);
