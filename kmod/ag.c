@@ -103,6 +103,9 @@ int kvc_ag_init(struct kvc_ag *ag, struct kvc_join *join, u32 number)
 	xa_init(&ag->pins);
 	ag->pins_end = U64_MAX;
 	INIT_DELAYED_WORK(&ag->work, kvc_ag_work);
+	INIT_WORK(&ag->follow, kvc_put_follow_work);
+	INIT_LIST_HEAD(&ag->followed);
+	spin_lock_init(&ag->follow_lock);
 	ag->free_low = kvc_reserve_low(ag->nr);
 	ag->free_high = kvc_reserve_high(ag->nr);
 	kvc_budget_init(&ag->budget, KVC_BUDGET_PERCENT,

@@ -141,6 +141,9 @@ enum kvc_stream {
  *	under @lock, or by whoever alone knows the entry
  * @pins_end: seconds since 1970 before which none of them runs out
  * @work: worker
+ * @follow: waits for commits that nobody else waits for: kvc_put_follow()
+ * @followed: puts that it tells of their deadlines
+ * @follow_lock: guards @followed; innermost, irqs off
  * @wait: for @moving
  * @free_low: reclaim starts below it
  * @free_high: and goes on up to it
@@ -167,6 +170,9 @@ struct kvc_ag {
 	struct xarray pins;
 	u64 pins_end;
 	struct delayed_work work;
+	struct work_struct follow;
+	struct list_head followed;
+	spinlock_t follow_lock;
 	wait_queue_head_t wait;
 	u32 free_low;
 	u32 free_high;
@@ -361,6 +367,10 @@ int kvc_summary_for_each(struct kvc_join *join, const struct kvc_seg *s,
 /* --- worker.c, evict.c --- */
 
 void kvc_ag_work(struct work_struct *work);
+
+/* --- put.c --- */
+
+void kvc_put_follow_work(struct work_struct *work);
 
 /**
  * kvc_ag_evict() - reclaim one segment

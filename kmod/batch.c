@@ -11,6 +11,7 @@
 #include <uapi/linux/kvcache.h>
 #include "compat.h"
 #include "batch.h"
+#include "node.h"
 #include "object.h"
 #include "tracepoints.h"
 
@@ -240,25 +241,6 @@ static void kvc_window_result(struct kvc_run *r, struct kvc_window_key *w,
 
 /* --- running --- */
 
-static bool kvc_put_again(const struct kvc_op *op)
-{
-	return (op->status == -EBUSY || op->status == -EAGAIN) && !op->put;
-}
-
-/* A put that had to wait, alone: nothing of its batch is in flight now. */
-static void kvc_put_retry(struct kvc_op *op)
-{
-	while (kvc_put_again(op) && time_before(jiffies, op->deadline) &&
-	       !fatal_signal_pending(current)) {
-		kvc_put_wait(op);
-		kvc_put_start(op);
-		kvc_put_record(op);
-		kvc_put_finish(op);
-	}
-	if (op->status == -EBUSY)
-		op->status = -EAGAIN;
-}
-
 static void kvc_start(unsigned int nr, struct kvc_op *op)
 {
 	trace_kvcache_op_start(op, nr);
@@ -371,13 +353,13 @@ static int kvc_run_pool(struct kvc_run *r)
 	return err;
 }
 
-int kvc_batch_ioctl(unsigned int nr, void __user *arg)
+int kvc_batch_ioctl(struct file *file, unsigned int nr, void __user *arg)
 {
 	struct kvc_run r = { .nr = nr };
 	u32 size;
 	int err;
 
-	err = kvc_run_copy_ios(&r, arg);
+	err = kvc_run_copy_ios(&r, arg) ?: kvc_node_choose(file, &r.b.pool);
 	if (err)
 		goto out;
 	size = r.b.size;

@@ -483,6 +483,7 @@ static void kvc_join_kill(struct kvc_join *join, int error)
 	kvc_join_cut(join, error);
 	for (i = 0; i < join->g->nr_ags; i++) {
 		cancel_delayed_work_sync(&join->ags[i].work);
+		cancel_work_sync(&join->ags[i].follow);
 		while (join->ags[i].journal.set && !kvc_ag_idle(&join->ags[i]))
 			msleep(5);
 	}

@@ -50,6 +50,18 @@ int kvc_run_health(struct kvc_join *join, const struct kvc_segment *seg,
 	return err;
 }
 
+void kvc_op_xfer_ended(void *arg)
+{
+	struct kvc_op *op = arg;
+
+	op->notify(op);
+}
+
+unsigned long kvc_op_xfer_deadline(const struct kvc_op *op)
+{
+	return op->settle ? jiffies + MAX_JIFFY_OFFSET : op->deadline;
+}
+
 /* --- get --- */
 
 static void kvc_get_released(void *arg)
@@ -114,6 +126,8 @@ void kvc_get_start(struct kvc_op *op)
 		.crc_seed = kvc_data_crc_seed(op->key->hash),
 		.iter = &op->iter,
 		.release = kvc_get_released,
+		.ended = op->notify ? kvc_op_xfer_ended : NULL,
+		.ended_arg = op,
 	};
 
 	op->status = kvc_get_find(op);
@@ -227,7 +241,7 @@ void kvc_get_finish(struct kvc_op *op)
 
 	if (op->status != -EINPROGRESS)
 		return;
-	err = kvc_xfer_wait(op->xfer, op->deadline, &crc);
+	err = kvc_xfer_wait(op->xfer, kvc_op_xfer_deadline(op), &crc);
 	if (!err && !(op->join->g->flags & KVC_POOL_NO_DATA_CRC) &&
 	    unlikely(crc != op->crc)) {
 		err = kvc_get_confirm(op);

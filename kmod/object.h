@@ -30,6 +30,8 @@ struct kvc_key {
  * @key: key
  * @iter: caller's memory
  * @range: get: only part of the object
+ * @settle: memory must not be under I/O when the op ends: @deadline does not
+ *	end the wait for a transfer
  * @depth: put
  * @offset: get with @range
  * @expiry: put
@@ -47,12 +49,17 @@ struct kvc_key {
  * @crc: expected
  * @bytes: length of the object
  * @place: get: offset in the segment, in 4 KiB blocks
+ * @notify: for a caller that does not wait: called once when what a half left
+ *	in flight has ended, so that the next half won't wait for it: the
+ *	transfer that a first half began; the commit of kvc_put_record(). In any
+ *	context, perhaps before that half has returned. NULL: the caller waits
  */
 struct kvc_op {
 	struct kvc_join *join;
 	struct kvc_key *key;
 	struct iov_iter iter;
 	bool range;
+	bool settle;
 	u16 depth;
 	u64 offset;
 	u64 expiry;
@@ -72,6 +79,7 @@ struct kvc_op {
 	u32 crc;
 	u32 bytes;
 	u32 place;
+	void (*notify)(struct kvc_op *op);
 };
 
 void kvc_op_stat(struct kvc_op *op, enum kvc_stat which);
@@ -109,12 +117,23 @@ void kvc_put_start(struct kvc_op *op);
 void kvc_put_record(struct kvc_op *op);
 void kvc_put_finish(struct kvc_op *op);
 
-/* Sleep until a put that got -EBUSY or -EAGAIN is worth another try. */
-void kvc_put_wait(struct kvc_op *op);
+/* See that a put's commit goes on with nobody waiting for it: after a record. */
+void kvc_put_follow(struct kvc_op *op);
+
+/* A put that must wait, alone, is tried again until its deadline. */
+void kvc_put_retry(struct kvc_op *op);
 
 void kvc_exists(struct kvc_op *op);
 void kvc_delete_start(struct kvc_op *op);
 void kvc_delete_finish(struct kvc_op *op);
+
+/* --- for object.c and put.c --- */
+
+/* End of a transfer, for @notify. */
+void kvc_op_xfer_ended(void *op);
+
+/* How long to wait for a transfer. */
+unsigned long kvc_op_xfer_deadline(const struct kvc_op *op);
 
 int kvc_put_init(void);	/* module init: cache */
 void kvc_put_exit(void);

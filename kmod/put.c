@@ -19,6 +19,10 @@
  * @published: the entry is live
  * @error: of the commit
  * @done: the commit is settled
+ * @op: with @op->notify: whom to tell of the commit
+ * @followed: in the AG's list of that name, until @op is told
+ * @settled: the commit is. It and @followed under the AG's @follow_lock
+ * @deadline: @op's
  */
 struct kvc_put_op {
 	struct kvc_commit commit;
@@ -28,6 +32,10 @@ struct kvc_put_op {
 	bool published;
 	int error;
 	struct completion done;
+	struct kvc_op *op;
+	struct list_head followed;
+	bool settled;
+	unsigned long deadline;
 };
 
 static struct kmem_cache *kvc_put_cache;
@@ -46,6 +54,78 @@ static void kvc_put_xfer_released(void *arg)
 	struct kvc_put_op *put = arg;
 
 	kref_put(&put->ref, kvc_put_free);
+}
+
+/* The commit is settled: tell the op of it, unless that has given up. */
+static void kvc_put_tell(struct kvc_put_op *put)
+{
+	struct kvc_ag *ag = put->r.segment->ag;
+	unsigned long flags;
+	bool tell;
+
+	spin_lock_irqsave(&ag->follow_lock, flags);
+	put->settled = true;
+	tell = !list_empty(&put->followed);
+	list_del_init(&put->followed);
+	spin_unlock_irqrestore(&ag->follow_lock, flags);
+	if (tell)
+		put->op->notify(put->op);
+}
+
+/* From now on the op is told when the commit is settled, or too late. */
+static void kvc_put_watch(struct kvc_put_op *put)
+{
+	struct kvc_ag *ag = put->r.segment->ag;
+	unsigned long flags;
+	bool settled;
+
+	spin_lock_irqsave(&ag->follow_lock, flags);
+	settled = put->settled;
+	if (!settled)
+		list_add_tail(&put->followed, &ag->followed);
+	spin_unlock_irqrestore(&ag->follow_lock, flags);
+	if (settled)
+		put->op->notify(put->op);
+}
+
+/* A put whose deadline has passed, out of the list. */
+static struct kvc_put_op *kvc_put_overdue(struct kvc_ag *ag)
+{
+	struct kvc_put_op *put, *found = NULL;
+
+	spin_lock_irq(&ag->follow_lock);
+	list_for_each_entry(put, &ag->followed, followed) {
+		if (time_before(jiffies, put->deadline))
+			continue;
+		list_del_init(&put->followed);
+		found = put;
+		break;
+	}
+	spin_unlock_irq(&ag->follow_lock);
+	return found;
+}
+
+void kvc_put_follow_work(struct work_struct *work)
+{
+	struct kvc_ag *ag = container_of(work, struct kvc_ag, follow);
+	struct kvc_journal *j = &ag->journal;
+	struct kvc_put_op *put;
+	int err;
+
+	do {
+		err = kvc_journal_wait(j, kvc_journal_end(j),
+				       jiffies + HZ / 10);
+		/* The op, which is told, holds a reference of its own. */
+		while ((put = kvc_put_overdue(ag)))
+			put->op->notify(put->op);
+	} while (err == -ETIMEDOUT);
+}
+
+void kvc_put_follow(struct kvc_op *op)
+{
+	struct kvc_ag *ag = op->put->r.segment->ag;
+
+	queue_work(op->join->wq, &ag->follow);
 }
 
 /* In the journal's completion, or when it is killed. */
@@ -67,6 +147,8 @@ static void kvc_put_committed(struct kvc_commit *c, int error)
 		wake_up_all(&join->settle_wait);
 	rcu_read_unlock();
 	complete(&put->done);
+	if (put->op)
+		kvc_put_tell(put);
 	kref_put(&put->ref, kvc_put_free);
 }
 
@@ -267,6 +349,8 @@ static int kvc_put_send(struct kvc_op *op)
 		.iter = &iter,
 		.release = kvc_put_xfer_released,
 		.release_arg = put,
+		.ended = op->notify ? kvc_op_xfer_ended : NULL,
+		.ended_arg = op,
 	};
 
 	kref_get(&put->ref);
@@ -313,6 +397,7 @@ void kvc_put_start(struct kvc_op *op)
 	}
 	kref_init(&put->ref);
 	init_completion(&put->done);
+	INIT_LIST_HEAD(&put->followed);
 	put->join = join;
 	put->r = r;
 	err = kvc_put_claim(op, r.entry);
@@ -345,6 +430,8 @@ static int kvc_put_append(struct kvc_op *op, const struct kvc_put *rec)
 
 	kref_get(&put->ref);
 	put->commit.done = kvc_put_committed;
+	put->op = op->notify ? op : NULL;
+	put->deadline = op->deadline;
 	for (;;) {
 		mutex_lock(&ag->lock);
 		err = kvc_ag_append_put(ag, rec, &put->r, &put->commit, reserve);
@@ -375,6 +462,8 @@ static int kvc_put_append(struct kvc_op *op, const struct kvc_put *rec)
 	}
 	if (err)
 		kref_put(&put->ref, kvc_put_free);
+	else if (put->op)
+		kvc_put_watch(put);
 	return err;
 }
 
@@ -395,7 +484,7 @@ void kvc_put_record(struct kvc_op *op)
 
 	if (op->status != -EINPROGRESS)
 		return;
-	err = kvc_xfer_wait(op->xfer, op->deadline, &rec.data_crc);
+	err = kvc_xfer_wait(op->xfer, kvc_op_xfer_deadline(op), &rec.data_crc);
 	op->busy = kvc_xfer_busy(op->xfer);
 	kvc_xfer_put(op->xfer);
 	op->xfer = NULL;
@@ -472,7 +561,8 @@ static bool kvc_put_space(struct kvc_join *join)
 	return READ_ONCE(join->stopping);
 }
 
-void kvc_put_wait(struct kvc_op *op)
+/* Sleep until a put that got -EBUSY or -EAGAIN is worth another try. */
+static void kvc_put_wait(struct kvc_op *op)
 {
 	struct kvc_join *join = op->join;
 	/* In pieces: the wake-up may be for another's benefit. */
@@ -489,6 +579,24 @@ void kvc_put_wait(struct kvc_op *op)
 	else
 		wait_event_killable_timeout(join->space_wait,
 					    kvc_put_space(join), left);
+}
+
+static bool kvc_put_again(const struct kvc_op *op)
+{
+	return (op->status == -EBUSY || op->status == -EAGAIN) && !op->put;
+}
+
+void kvc_put_retry(struct kvc_op *op)
+{
+	while (kvc_put_again(op) && time_before(jiffies, op->deadline) &&
+	       !fatal_signal_pending(current)) {
+		kvc_put_wait(op);
+		kvc_put_start(op);
+		kvc_put_record(op);
+		kvc_put_finish(op);
+	}
+	if (op->status == -EBUSY)
+		op->status = -EAGAIN;
 }
 
 int kvc_put_init(void)

@@ -96,6 +96,8 @@ static struct kvc_xfer *kvc_xfer_alloc(const struct kvc_xfer_desc *d)
 	init_llist_head(&x->later);
 	x->release = d->release;
 	x->release_arg = d->release_arg;
+	x->ended = d->ended;
+	x->ended_arg = d->ended_arg;
 	INIT_WORK(&x->work, kvc_xfer_work);
 	return x;
 }

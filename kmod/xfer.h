@@ -43,6 +43,10 @@ struct kvc_xfer;
  * @release: called once, in process context, when no bio is left and the
  *	caller has put the transfer; may be NULL
  * @release_arg: its argument
+ * @ended: called once when no bio is left, in any context, perhaps before
+ *	kvc_xfer_start() returns; kvc_xfer_wait() does not wait for a device
+ *	then. The caller has not put the transfer before. NULL: it will wait
+ * @ended_arg: its argument
  */
 struct kvc_xfer_desc {
 	struct kvc_member_set *set;
@@ -58,6 +62,8 @@ struct kvc_xfer_desc {
 	struct iov_iter *iter;
 	void (*release)(void *arg);
 	void *release_arg;
+	void (*ended)(void *arg);
+	void *ended_arg;
 };
 
 /**

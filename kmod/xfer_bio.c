@@ -16,6 +16,8 @@
 static void kvc_part_end(struct kvc_part *p, int error)
 {
 	struct kvc_xfer *x = p->x;
+	void (*ended)(void *arg) = x->ended;
+	void *arg = x->ended_arg;
 
 	if (error)
 		cmpxchg(&x->error, 0, error);
@@ -32,6 +34,8 @@ static void kvc_part_end(struct kvc_part *p, int error)
 	 */
 	if (!refcount_dec_not_one(&x->ref.refcount))
 		queue_work(x->set->wq, &x->work);
+	if (ended)
+		ended(arg);	/* x may be gone with it */
 }
 
 /* Let the work submit a part, this time or again. */

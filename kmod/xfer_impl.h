@@ -110,6 +110,8 @@ struct kvc_part {
  * @later: parts that the work shall submit
  * @release: see struct kvc_xfer_desc
  * @release_arg: its argument
+ * @ended: likewise
+ * @ended_arg: its argument
  * @work: submits parts of @later; drops a reference, perhaps the last
  * @inline_mem: first room of @mem
  *
@@ -144,6 +146,8 @@ struct kvc_xfer {
 	struct llist_head later;
 	void (*release)(void *arg);
 	void *release_arg;
+	void (*ended)(void *arg);
+	void *ended_arg;
 	struct work_struct work;
 
 	struct bio_vec inline_mem[KVC_INLINE_VECS];
