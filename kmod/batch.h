@@ -11,7 +11,7 @@
  *
  * Return: 0 or a negative errno, as the uapi says.
  */
-int kvc_batch_ioctl(unsigned int nr, void __user *arg);
+int kvc_batch_ioctl(struct file *file, unsigned int nr, void __user *arg);
 
 /* Copy a structure in by its @size, and back; see the uapi. */
 int kvc_struct_in(void *to, size_t known, void __user *from);

@@ -6,7 +6,6 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/fs.h>
-#include <linux/miscdevice.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -16,7 +15,10 @@
 #include "batch.h"
 #include "chardev.h"
 #include "list.h"
+#include "node.h"
+#include "nvme_kv.h"
 #include "object.h"
+#include "uring.h"
 
 #define KVC_LIST_BUFFER_MAX	(4U << 20)
 
@@ -284,7 +286,7 @@ static int kvc_info_fill(struct kvc_pool *pool, struct kvcache_info *i, u32 room
 	return err;
 }
 
-static long kvc_ioctl_info(void __user *arg)
+static long kvc_ioctl_info(struct file *file, void __user *arg)
 {
 	struct kvcache_info in, *i = NULL;
 	struct kvc_pool *pool;
@@ -295,6 +297,9 @@ static long kvc_ioctl_info(void __user *arg)
 		return err;
 	if (in.flags || memchr_inv(in.reserved, 0, sizeof(in.reserved)))
 		return -EINVAL;
+	err = kvc_node_choose(file, &in.pool);
+	if (err)
+		return err;
 	pool = kvc_pool_get(in.pool);
 	if (!pool)
 		return -ENODEV;
@@ -361,13 +366,14 @@ static int kvc_list_run(struct kvcache_list *l, struct kvc_list_args *a)
 	return err;
 }
 
-static long kvc_ioctl_list(void __user *arg)
+static long kvc_ioctl_list(struct file *file, void __user *arg)
 {
 	struct kvc_list_args *a;
 	struct kvcache_list l;
 	int err;
 
-	err = kvc_struct_in(&l, sizeof(l), arg) ?: kvc_list_check(&l);
+	err = kvc_struct_in(&l, sizeof(l), arg) ?: kvc_list_check(&l) ?:
+	      kvc_node_choose(file, &l.pool);
 	if (err)
 		return err;
 	a = kzalloc(sizeof(*a), GFP_KERNEL);
@@ -405,6 +411,8 @@ static long kvc_ioctl(struct file *file, unsigned int cmd, unsigned long argv)
 {
 	void __user *arg = (void __user *)argv;
 
+	if (_IOC_TYPE(cmd) == 'N')
+		return kvc_nvme_ioctl(file, cmd, arg);
 	/* By number: the size in @cmd is that of the caller's structure. */
 	if (_IOC_TYPE(cmd) != 'K')
 		return -ENOTTY;
@@ -416,40 +424,35 @@ static long kvc_ioctl(struct file *file, unsigned int cmd, unsigned long argv)
 	case _IOC_NR(KVCACHE_IOC_DETACH):
 		return kvc_ioctl_detach(arg);
 	case _IOC_NR(KVCACHE_IOC_INFO):
-		return kvc_ioctl_info(arg);
+		return kvc_ioctl_info(file, arg);
 	case _IOC_NR(KVCACHE_IOC_POOLS):
 		return kvc_ioctl_pools(arg);
 	case _IOC_NR(KVCACHE_IOC_LIST):
-		return kvc_ioctl_list(arg);
+		return kvc_ioctl_list(file, arg);
 	case _IOC_NR(KVCACHE_IOC_PUT):
 	case _IOC_NR(KVCACHE_IOC_GET):
 	case _IOC_NR(KVCACHE_IOC_EXISTS):
 	case _IOC_NR(KVCACHE_IOC_DELETE):
-		return kvc_batch_ioctl(_IOC_NR(cmd), arg);
+		return kvc_batch_ioctl(file, _IOC_NR(cmd), arg);
 	}
 	return -ENOTTY;
 }
 
 static const struct file_operations kvc_fops = {
 	.owner = THIS_MODULE,
+	.open = kvc_node_open,
 	.unlocked_ioctl = kvc_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
+	.uring_cmd = kvc_uring_cmd,
 	.llseek = noop_llseek,
-};
-
-static struct miscdevice kvc_misc = {
-	.minor = MISC_DYNAMIC_MINOR,
-	.name = "kvcache",
-	.mode = 0660,
-	.fops = &kvc_fops,
 };
 
 int kvc_chardev_init(void)
 {
-	return misc_register(&kvc_misc);
+	return kvc_nodes_init(&kvc_fops);
 }
 
 void kvc_chardev_exit(void)
 {
-	misc_deregister(&kvc_misc);
+	kvc_nodes_exit();
 }

@@ -130,6 +130,53 @@ static inline ssize_t kvc_iter_extract(struct iov_iter *i, struct page **pages,
 }
 #endif
 
+/*
+ * io_uring commands. 6.7 gave them a header of their own; 6.19 changed how they
+ * end and how task work calls back.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
+#include <linux/io_uring/cmd.h>
+#else
+#include <linux/io_uring.h>
+#endif
+
+#ifdef IO_URING_CMD_TASK_WORK_ISSUE_FLAGS
+#define KVC_URING_TASK_WORK(name)					\
+static void name(struct io_tw_req req, io_tw_token_t tw)		\
+{									\
+	name##_do(io_uring_cmd_from_tw(req),				\
+		  IO_URING_CMD_TASK_WORK_ISSUE_FLAGS);			\
+}
+
+static inline void kvc_uring_done(struct io_uring_cmd *cmd, int ret, u64 res2,
+				  unsigned int issue_flags)
+{
+	io_uring_cmd_done32(cmd, ret, res2, issue_flags);
+}
+#else
+#define KVC_URING_TASK_WORK(name)					\
+static void name(struct io_uring_cmd *cmd, unsigned int issue_flags)	\
+{									\
+	name##_do(cmd, issue_flags);					\
+}
+
+static inline void kvc_uring_done(struct io_uring_cmd *cmd, int ret, u64 res2,
+				  unsigned int issue_flags)
+{
+	io_uring_cmd_done(cmd, ret, res2, issue_flags);
+}
+#endif
+
+/* What stands in the submission entry; user memory that may change meanwhile. */
+static inline const void *kvc_uring_payload(const struct io_uring_cmd *cmd)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 0)
+	return cmd->sqe->cmd;
+#else
+	return cmd->cmd;
+#endif
+}
+
 /* Positions and lease ends are read without a lock. */
 #ifndef CONFIG_64BIT
 #error "kvcache wants a 64-bit kernel"

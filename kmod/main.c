@@ -4,6 +4,7 @@
 #include "debugfs.h"
 #include "object.h"
 #include "pool.h"
+#include "uring.h"
 #include "xfer.h"
 
 #define CREATE_TRACE_POINTS
@@ -19,12 +20,17 @@ static int __init kvc_init(void)
 	err = kvc_put_init();
 	if (err)
 		goto exit_xfer;
-	err = kvc_chardev_init();
+	err = kvc_uring_init();
 	if (err)
 		goto exit_put;
+	err = kvc_chardev_init();
+	if (err)
+		goto exit_uring;
 	kvc_debugfs_init();
 	return 0;
 
+exit_uring:
+	kvc_uring_exit();
 exit_put:
 	kvc_put_exit();
 exit_xfer:
@@ -39,6 +45,7 @@ static void __exit kvc_exit(void)
 	kvc_chardev_exit();
 	kvc_pools_exit();
 	rcu_barrier();		/* chunks on their way to be freed */
+	kvc_uring_exit();
 	kvc_put_exit();
 	kvc_xfer_exit();
 }

@@ -8,6 +8,7 @@
 #include <linux/xarray.h>
 #include "debugfs.h"
 #include "label.h"
+#include "node.h"
 #include "pool.h"
 
 #define KVC_DETACH_MS	30000
@@ -224,11 +225,19 @@ static int kvc_pool_register(struct kvc_pool *pool, u32 number,
 	if (err == -EBUSY)
 		kvc_reason(args->reason, "number %u is taken by another pool",
 			   number);
-	return err;
+	if (err)
+		return err;
+	pool->node = kvc_node_add(number);
+	if (IS_ERR(pool->node))
+		pr_warn("pool %s: there will be no /dev/kvcache%u (%ld); /dev/kvcache serves it\n",
+			pool->g.name, number, PTR_ERR(pool->node));
+	return 0;
 }
 
 static void kvc_pool_unregister(struct kvc_pool *pool)
 {
+	if (!IS_ERR(pool->node))
+		kvc_node_del(pool->node);
 	mutex_lock(&kvc_pools_lock);
 	xa_erase(&kvc_pools, pool->number);
 	mutex_unlock(&kvc_pools_lock);

@@ -100,6 +100,7 @@ enum kvc_pool_state {
  * @g: geometry
  * @label_sequence: of the label, as attach wrote it
  * @label_writer: likewise
+ * @node: character node, or an ERR_PTR()
  * @join: present membership; valid under a reference of @ops
  * @ops: calls in progress
  * @ops_gone: completed when @ops has drained
@@ -120,6 +121,7 @@ struct kvc_pool {
 	struct kvc_geometry g;
 	u64 label_sequence;
 	struct kvc_writer label_writer;
+	struct kvc_node *node;
 	struct kvc_join *join;
 	struct percpu_ref ops;
 	struct completion ops_gone;

@@ -45,6 +45,7 @@
 #define KVCACHE_BATCH_MAX	4096	/* keys in one batch */
 #define KVCACHE_IOV_MAX		16384	/* pieces of one object's memory */
 #define KVCACHE_MEMBERS_MAX	64
+#define KVCACHE_TENANT_NVME	0xffffffffU /* of keys that NVMe KV commands name */
 #define KVCACHE_DEADLINE_DEFAULT_MS	1000
 #define KVCACHE_DEADLINE_MAX_MS		600000
 
