@@ -12,7 +12,8 @@ import threading
 
 sys.path.append(os.path.join(os.path.dirname(__file__), "common"))
 
-from engines import MEMBERS, Memory, check, content, ctl, example, make_pool  # noqa: E402
+from engines import (MEMBERS, Memory, check, content, ctl,  # noqa: E402
+                     example, make_pool)
 import engines  # noqa: E402
 from kvcache import Pool  # noqa: E402
 from kvcache_sglang import contract  # noqa: E402
