@@ -355,6 +355,7 @@ static void kvc_slot_look(struct kvc_join *join, int health)
 		if (kvc_member_health(&join->set->m[p.member]) > health)
 			continue;
 		l->sequence = join->slot_sequence;
+		l->round = s->round;
 		l->io.m = &join->set->m[p.member];
 		l->io.op = REQ_OP_READ;
 		l->io.block = p.block;
@@ -377,7 +378,8 @@ static bool kvc_slot_seen(struct kvc_slots *s)
 		if (s->looks[i].busy)
 			busy++;
 		else
-			landed += s->looks[i].landed;
+			landed += s->looks[i].landed &&
+				  s->looks[i].round == s->round;
 	}
 	spin_unlock_irq(&s->lock);
 	return !busy || landed > s->nr_copies / 2;
@@ -429,6 +431,8 @@ bool kvc_slot_ours(struct kvc_join *join, unsigned int timeout_ms,
 	info = kmalloc(sizeof(*info), GFP_NOIO);
 	if (!info)
 		return false;
+	/* A look that is still out from before shows what was before. */
+	s->round++;
 	for (;;) {
 		kvc_slot_look(join, KVC_HEALTH_SUSPECT);
 		wait_event_timeout(s->wait, kvc_slot_seen(s),
@@ -436,7 +440,8 @@ bool kvc_slot_ours(struct kvc_join *join, unsigned int timeout_ms,
 		for (i = 0, ours = 0; i < s->nr_copies; i++) {
 			enum kvc_slot_sight sight = kvc_slot_see(join, i, info);
 
-			ours += sight == KVC_SIGHT_OURS;
+			ours += sight == KVC_SIGHT_OURS &&
+				s->looks[i].round == s->round;
 			if (sight == KVC_SIGHT_OTHER &&
 			    info->sequence > other->sequence)
 				*other = *info;

@@ -29,6 +29,7 @@ struct kvc_slot_look {
 	bool busy;
 	bool landed;	/* it was read */
 	u64 sequence;	/* of our last write when the look began */
+	u64 round;	/* in which it began */
 	void *buf;
 };
 
@@ -44,6 +45,7 @@ struct kvc_slot_look {
  * @beat: number of the present beat
  * @wait: for copies
  * @looks: at the same
+ * @round: of looks; each kvc_slot_ours() begins one
  * @lock: guards copies' and looks' busy, error and landed against completions
  * @buried: dead slots have been marked as left (after Q), or are being
  * @bury: does that
@@ -60,6 +62,7 @@ struct kvc_slots {
 	wait_queue_head_t wait;
 	spinlock_t lock;
 	struct kvc_slot_look looks[KVC_MAX_SLOT_COPIES];
+	u64 round;
 	bool buried;
 	struct work_struct bury;
 };
