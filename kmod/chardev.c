@@ -19,6 +19,7 @@
 #include "nvme_kv.h"
 #include "object.h"
 #include "uring.h"
+#include "watch.h"
 
 #define KVC_LIST_BUFFER_MAX	(4U << 20)
 
@@ -34,7 +35,8 @@ static long kvc_ioctl_caps(void __user *arg)
 		return -EINVAL;
 	size = c.size;
 	c.version = KVCACHE_API_VERSION;
-	c.features = KVCACHE_FEAT_PIN | KVCACHE_FEAT_RANGE | KVCACHE_FEAT_LIST;
+	c.features = KVCACHE_FEAT_PIN | KVCACHE_FEAT_RANGE | KVCACHE_FEAT_LIST |
+		     KVCACHE_FEAT_NVME_KV | KVCACHE_FEAT_WATCH;
 	c.key_max = KVCACHE_KEY_MAX;
 	c.batch_max = KVCACHE_BATCH_MAX;
 	c.iov_max = KVCACHE_IOV_MAX;
@@ -429,6 +431,8 @@ static long kvc_ioctl(struct file *file, unsigned int cmd, unsigned long argv)
 		return kvc_ioctl_pools(arg);
 	case _IOC_NR(KVCACHE_IOC_LIST):
 		return kvc_ioctl_list(file, arg);
+	case _IOC_NR(KVCACHE_IOC_WATCH):
+		return kvc_watch_ioctl(file, arg);
 	case _IOC_NR(KVCACHE_IOC_PUT):
 	case _IOC_NR(KVCACHE_IOC_GET):
 	case _IOC_NR(KVCACHE_IOC_EXISTS):

@@ -35,6 +35,7 @@ struct kvc_move {
  * struct kvc_victim - a segment that is being reclaimed
  * @ag: AG
  * @seg: segment
+ * @s: what was known of it before it was retired
  * @summary: its verified summary
  * @n: objects in it
  * @objects: as the policy wants them
@@ -44,11 +45,13 @@ struct kvc_move {
  * @copy: KVC_COPY_BYTES
  * @moves: collected for the next commit
  * @nr_moves: how many
+ * @dropped: bitmap of what goes, for those who follow it; or NULL
  * @anyway: what is pinned goes as well, if there is no place for it
  */
 struct kvc_victim {
 	struct kvc_ag *ag;
 	struct kvc_segment *seg;
+	struct kvc_seg s;
 	void *summary;
 	u32 n;
 	struct kvc_clock_object *objects;
@@ -58,6 +61,7 @@ struct kvc_victim {
 	void *copy;
 	struct kvc_move *moves;
 	u32 nr_moves;
+	unsigned long *dropped;
 	bool anyway;
 };
 
@@ -134,6 +138,7 @@ static void kvc_victim_free(struct kvc_victim *v)
 	kvfree(v->keep);
 	kvfree(v->copy);
 	kvfree(v->moves);
+	kvfree(v->dropped);
 }
 
 /*
@@ -409,6 +414,8 @@ static void kvc_evict_count(struct kvc_victim *v)
 
 		if (!e || (atomic_read(&e->where) & KVC_ENTRY_DEAD))
 			continue;
+		if (v->dropped)
+			__set_bit(i, v->dropped);
 		if (v->objects[i].expired) {
 			kvc_stat_inc(stats, KVC_STAT_EXPIRED);
 			continue;
@@ -416,6 +423,49 @@ static void kvc_evict_count(struct kvc_victim *v)
 		kvc_stat_inc(stats, KVC_STAT_EVICTED);
 		kvc_stat_add(stats, KVC_STAT_EVICTED_BYTES, e->bytes);
 	}
+}
+
+/* --- those who follow --- */
+
+static void kvc_evict_follow(struct kvc_victim *v)
+{
+	if (v->n && kvc_watched(&v->ag->join->pool->watches))
+		v->dropped = kvcalloc(BITS_TO_LONGS(v->n),
+				      sizeof(*v->dropped), GFP_KERNEL);
+}
+
+static int kvc_evict_tell_one(const struct kvc_put *put, void *arg)
+{
+	struct kvc_victim *v = arg;
+	struct kvc_join *join = v->ag->join;
+	const u32 i = v->at++;
+	bool anew;
+
+	if (!test_bit(i, v->dropped))
+		return 0;
+	rcu_read_lock();
+	anew = kvc_index_find(&join->index, &put->hash,
+			      ktime_get_real_seconds());
+	rcu_read_unlock();
+	if (!anew)
+		kvc_watch_tell(&join->pool->watches,
+			       v->objects[i].expired ? KVCACHE_EVENT_EXPIRED :
+						       KVCACHE_EVENT_EVICTED,
+			       put->tenant, put->key, put->key_len, put->bytes);
+	return 0;
+}
+
+/* Tell what went with a segment, now that it can't be hit any more. */
+static void kvc_evict_tell(struct kvc_victim *v)
+{
+	struct kvc_watches *w = &v->ag->join->pool->watches;
+
+	v->at = 0;
+	if (v->dropped)
+		kvc_summary_for_each(v->ag->join, &v->s, v->summary,
+				     kvc_evict_tell_one, v);
+	else if (kvc_watched(w))
+		kvc_watch_rescan(w);	/* no keys, or no memory for them */
 }
 
 static int kvc_evict_keep(struct kvc_victim *v)
@@ -465,8 +515,12 @@ static int kvc_evict_segment(struct kvc_segment *seg, bool anyway)
 		err = READ_ONCE(ag->journal.killed);
 	if (err)
 		goto out;
+	v.s = seg->s;
+	kvc_evict_follow(&v);
 	kvc_evict_count(&v);
 	err = kvc_segment_retire(seg);
+	if (!err)
+		kvc_evict_tell(&v);
 out:
 	kvc_evict_claim(ag, NULL);
 	kvc_victim_free(&v);

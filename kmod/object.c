@@ -232,6 +232,10 @@ static void kvc_get_drop(struct kvc_op *op)
 	kvc_op_stat(op, KVC_STAT_BAD_DATA);
 	kvc_delete_start(&del);
 	kvc_delete_finish(&del);
+	if (!del.status && kvc_watched(&op->join->pool->watches))
+		kvc_watch_tell(&op->join->pool->watches, KVCACHE_EVENT_BAD_DATA,
+			       op->key->tenant, op->key->bytes, op->key->len,
+			       op->bytes);
 }
 
 void kvc_get_finish(struct kvc_op *op)

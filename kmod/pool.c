@@ -123,6 +123,7 @@ static void kvc_pool_rejoin(struct work_struct *work)
 			pool->g.name, pool->join->writer.slot,
 			pool->join->writer.incarnation,
 			pool->join->load_objects);
+		kvc_watch_rescan(&pool->watches);
 		kvc_join_run(pool->join);
 		WRITE_ONCE(pool->state, KVC_POOL_UP);
 		percpu_ref_reinit(&pool->ops);
@@ -149,6 +150,7 @@ static int kvc_pool_alloc(struct kvc_attach_args *args, struct kvc_pool **out)
 		return -ENOMEM;
 	kref_init(&pool->ref);
 	mutex_init(&pool->life);
+	kvc_watches_init(&pool->watches);
 	init_rwsem(&pool->members_lock);
 	init_completion(&pool->ops_gone);
 	INIT_DELAYED_WORK(&pool->rejoin, kvc_pool_rejoin);
@@ -368,6 +370,7 @@ static void kvc_pool_shutdown(struct kvc_pool *pool, bool leave)
 	down_write(&pool->members_lock);
 	kvc_members_stop(&pool->set);
 	WRITE_ONCE(pool->gone, true);
+	kvc_watch_end(&pool->watches);
 	up_write(&pool->members_lock);
 	kvc_pool_put(pool);		/* the registry's */
 }

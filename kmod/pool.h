@@ -13,6 +13,7 @@
 
 #include <linux/percpu-refcount.h>
 #include <linux/idr.h>
+#include "watch.h"
 #include "ag.h"
 #include "index.h"
 #include "member.h"
@@ -111,6 +112,7 @@ enum kvc_pool_state {
  * @degraded: attached without all members
  * @stats: counters since attach
  * @gone: its members are closed
+ * @watches: who follows what is dropped
  * @detaching: one detach or abandon at a time
  * @ref: the registry's and those of callers (kvc_pool_get())
  */
@@ -133,6 +135,7 @@ struct kvc_pool {
 	struct kvc_stats __percpu *stats;
 	int detaching;
 	bool gone;
+	struct kvc_watches watches;
 	struct kref ref;
 };
 

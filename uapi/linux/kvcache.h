@@ -53,6 +53,8 @@
 #define KVCACHE_FEAT_PIN	(1ULL << 0)	/* pins with an expiry */
 #define KVCACHE_FEAT_RANGE	(1ULL << 1)	/* byte-range get */
 #define KVCACHE_FEAT_LIST	(1ULL << 2)
+#define KVCACHE_FEAT_NVME_KV	(1ULL << 3)	/* NVMe KV commands */
+#define KVCACHE_FEAT_WATCH	(1ULL << 4)	/* streams of what was dropped */
 
 /**
  * struct kvcache_caps - KVCACHE_IOC_CAPS: what this kernel can do
@@ -292,6 +294,69 @@ struct kvcache_list {
 	__u32	reserved;
 };
 
+/* struct kvcache_event.what */
+#define KVCACHE_EVENT_EVICTED	1	/* to make room */
+#define KVCACHE_EVENT_EXPIRED	2	/* its time was over, and its room was wanted */
+#define KVCACHE_EVENT_BAD_DATA	3	/* its checksum was wrong */
+#define KVCACHE_EVENT_RESCAN	4	/* unknown objects are gone: no key */
+
+/**
+ * struct kvcache_event - an object that the pool dropped, followed by its key
+ * @entry_len: bytes to the next event (a multiple of 8)
+ * @key_len: bytes of the key that follows; 0 with KVCACHE_EVENT_RESCAN
+ * @what: KVCACHE_EVENT_*
+ * @tenant: tenant
+ * @reserved: 0
+ * @length: bytes of the object
+ */
+struct kvcache_event {
+	__u16	entry_len;
+	__u16	key_len;
+	__u32	what;
+	__u32	tenant;
+	__u32	reserved;
+	__u64	length;
+};
+
+#define KVCACHE_WATCH_ALL_TENANTS	(1U << 0)
+#define KVCACHE_WATCH_NONBLOCK		(1U << 1) /* read() returns EAGAIN, not waits */
+#define KVCACHE_WATCH_FLAGS		0x3U
+
+#define KVCACHE_WATCH_MIN	4096U		/* bytes that a stream may hold */
+#define KVCACHE_WATCH_DEFAULT	(1U << 20)
+#define KVCACHE_WATCH_MAX	(64U << 20)
+
+/**
+ * struct kvcache_watch - KVCACHE_IOC_WATCH: follow what the pool drops
+ * @size: in: sizeof(struct kvcache_watch)
+ * @flags: in: KVCACHE_WATCH_*
+ * @pool: in: pool number, 0: the default pool
+ * @tenant: in: whose objects, unless KVCACHE_WATCH_ALL_TENANTS
+ * @buffer_len: in: bytes that are kept for a reader that is behind,
+ *	KVCACHE_WATCH_MIN .. KVCACHE_WATCH_MAX, 0: KVCACHE_WATCH_DEFAULT;
+ *	rounded up to a power of two
+ * @reserved: 0
+ *
+ * Returns a file descriptor of a stream of its own: poll() it, and read() whole
+ * struct kvcache_event from it. It tells of objects that the pool dropped by
+ * itself since then: each after it can't be hit any more, unless it was put
+ * anew meanwhile. Deletes are not told. A reader that is too far behind, and one
+ * whose pool lost track (its lease ran out; a segment's keys could not be read),
+ * gets KVCACHE_EVENT_RESCAN where events are missing: list the pool. An object
+ * that was put at the very moment of the call may be dropped untold; list the
+ * pool after the call, not before it. When the pool is detached, what was told
+ * before can be read, and then the stream ends: read() returns 0, poll()
+ * EPOLLHUP. Memory smaller than the next event is EINVAL.
+ */
+struct kvcache_watch {
+	__u32	size;
+	__u32	flags;
+	__u32	pool;
+	__u32	tenant;
+	__u32	buffer_len;
+	__u32	reserved;
+};
+
 /* struct kvcache_member_info.state */
 #define KVCACHE_MEMBER_LIVE	1
 #define KVCACHE_MEMBER_SUSPECT	2	/* errors or silence: being probed */
@@ -443,5 +508,6 @@ struct kvcache_pools {
 #define KVCACHE_IOC_EXISTS	_IOWR('K', 0xea, struct kvcache_batch)
 #define KVCACHE_IOC_DELETE	_IOWR('K', 0xeb, struct kvcache_batch)
 #define KVCACHE_IOC_LIST	_IOWR('K', 0xec, struct kvcache_list)
+#define KVCACHE_IOC_WATCH	_IOW('K', 0xed, struct kvcache_watch)
 
 #endif /* _UAPI_LINUX_KVCACHE_H */

@@ -168,6 +168,36 @@ struct kvc_list *kvc_list_open(struct kvc *kvc, const struct kvc_call *call,
 int kvc_list_next(struct kvc_list *list, struct kvc_object *object);
 void kvc_list_close(struct kvc_list *list);
 
+/* --- what the pool drops: kvc_watch(3) --- */
+
+#define KVC_WATCH_ALL_TENANTS	KVCACHE_WATCH_ALL_TENANTS
+#define KVC_WATCH_NONBLOCK	KVCACHE_WATCH_NONBLOCK
+
+/*
+ * A file descriptor to poll() and to read events from, until close(); or -errno.
+ * @buffer_len: bytes of events kept for a reader that is behind, 0: 1 MiB.
+ */
+int kvc_watch(struct kvc *kvc, const struct kvc_call *call, unsigned int flags,
+	      unsigned int buffer_len);
+/* Bytes of whole events; 0: the pool was detached; -errno (-EAGAIN: none now). */
+ssize_t kvc_watch_read(int fd, void *buffer, size_t len);
+
+/* The event behind @event, with NULL the first, of @len bytes; NULL: no more. */
+static inline const struct kvcache_event *
+kvc_event_next(const void *buffer, size_t len, const struct kvcache_event *event)
+{
+	const char *at = event ? (const char *)event + event->entry_len :
+				 (const char *)buffer;
+
+	return at < (const char *)buffer + len ?
+		       (const struct kvcache_event *)(const void *)at : NULL;
+}
+
+static inline const void *kvc_event_key(const struct kvcache_event *event)
+{
+	return event + 1;
+}
+
 /* --- pools: kvc_attach(3), kvc_detach(3), kvc_info(3), kvc_pools(3) --- */
 
 /**
