@@ -5,7 +5,8 @@
     example.py store    a server stores the chunks of a prompt
     example.py load     another one, perhaps on another host, looks up and loads
 
-Needs a pool that is attached. Documentation/engines.rst has it run in the lab.
+Ends with status 1 if a chunk is wrong, 2 if not all are stored or found. Needs a
+pool that is attached. Documentation/engines.rst has it run in the lab.
 """
 
 import argparse
@@ -25,7 +26,7 @@ def wait(connector, number):
         for done, ok, error, results in connector.drain_completions():
             if done == number:
                 if not ok:
-                    raise SystemExit(error)
+                    print(error)
                 return results
 
 
@@ -46,7 +47,8 @@ def main():
 
     if args.role == "store":
         start = time.monotonic()
-        wait(connector, connector.submit_batch_set(keys, list(map(memoryview, chunks))))
+        done = wait(connector,
+                    connector.submit_batch_set(keys, list(map(memoryview, chunks))))
         wrong = 0
     else:
         found = wait(connector, connector.submit_batch_exists(keys))
@@ -55,12 +57,13 @@ def main():
         start = time.monotonic()
         done = wait(connector,
                     connector.submit_batch_get(keys, list(map(memoryview, memory))))
-        wrong = sum(not ok or got != chunk
+        wrong = sum(ok and got != chunk
                     for ok, got, chunk in zip(done, memory, chunks))
-    print(f"{args.role}: {args.chunks} chunks, {args.chunks * args.bytes >> 20} MiB in "
+    total = args.chunks * args.bytes >> 20
+    print(f"{args.role}: {sum(done)} of {args.chunks} chunks, {total} MiB in "
           f"{time.monotonic() - start:.2f} s, {wrong} wrong")
     connector.close()
-    return wrong != 0
+    return 1 if wrong else 2 if not all(done) else 0
 
 
 if __name__ == "__main__":
