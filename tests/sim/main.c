@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * kvc-sim: replays a trace against object LRU, FIFO and the module's policy.
+ * kvc-sim: replays a trace against object LRU, Belady's MIN, FIFO and the
+ * module's policy.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -154,7 +155,7 @@ static void report(cJSON *rows, const struct sim_trace *t, u32 size,
 	row = cJSON_CreateObject();
 	cJSON_AddNumberToObject(row, "size_percent", size);
 	cJSON_AddStringToObject(row, "policy", policy);
-	if (strcmp(policy, "lru"))
+	if (strcmp(policy, "lru") && strcmp(policy, "min"))
 		cJSON_AddNumberToObject(row, "segment_blocks", pool->segment_blocks);
 	if (budgeted)
 		cJSON_AddNumberToObject(row, "budget_percent", pool->percent);
@@ -180,6 +181,12 @@ static void simulate_size(const struct options *o, cJSON *rows,
 
 	sim_lru(t, &pool, &r);
 	report(rows, t, size, "lru", &pool, &r);
+
+	if (!pool.prefix) {
+		r = (struct sim_result) {};
+		sim_min(t, &pool, &r);
+		report(rows, t, size, "min", &pool, &r);
+	}
 
 	pool.percent = 0;
 	r = (struct sim_result) {};
@@ -207,6 +214,8 @@ static void simulate(const struct options *o, const char *name,
 		cJSON_AddNumberToObject(all, "requests", t->nr_requests);
 		cJSON_AddNumberToObject(all, "references", t->nr_refs);
 		cJSON_AddNumberToObject(all, "footprint", t->footprint);
+		cJSON_AddNumberToObject(all, "ideal_hit_rate",
+					1 - (double)t->footprint / t->nr_refs);
 		cJSON_AddNumberToObject(all, "groups", o->pool.groups);
 		rows = cJSON_AddArrayToObject(all, "results");
 	} else {
@@ -231,8 +240,9 @@ static void simulate(const struct options *o, const char *name,
 
 static const char usage[] =
 "Usage: kvc-sim [options]\n"
-"Replay a trace against object LRU, segment FIFO and the module's own policy\n"
-"(segment CLOCK with a write budget).\n"
+"Replay a trace against object LRU, Belady's MIN (which knows what comes; not\n"
+"with --prefix), segment FIFO and the module's own policy (segment CLOCK with a\n"
+"write budget).\n"
 "  --trace PATH          trace to replay; default: a made-up one\n"
 "  --seed N              of the made-up one (default 1)\n"
 "  --requests N          of the made-up one; of a trace: its first N\n"

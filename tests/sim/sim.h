@@ -65,6 +65,12 @@ void *sim_alloc(size_t n, size_t item);
 void sim_lru(const struct sim_trace *t, const struct sim_pool *pool,
 	     struct sim_result *r);
 
+/*
+ * Belady's MIN. It minds nothing about prefixes: with @pool->prefix it is no bound.
+ */
+void sim_min(const struct sim_trace *t, const struct sim_pool *pool,
+	     struct sim_result *r);
+
 /* Segments in FIFO order with the policy of kmod/kvc_clock.c. */
 void sim_segments(const struct sim_trace *t, const struct sim_pool *pool,
 		  struct sim_result *r);
