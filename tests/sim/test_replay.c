@@ -32,6 +32,7 @@ static struct {
 	struct object *lists[NR_LISTS];
 	u64 gets;
 	u64 puts;
+	u64 put_bytes;
 	u32 most_keys;	/* in a batch */
 
 	/* What goes wrong at the @at-th get or put, from 1. */
@@ -42,6 +43,7 @@ static struct {
 	bool flip_last_bit;
 	bool short_object;
 	bool no_device;
+	bool no_info;
 	bool deep_first;	/* saw a depth that went down in a batch */
 } pool;
 
@@ -130,6 +132,7 @@ static void put(struct kvcache_io *io)
 	assert_non_null(o->data);
 	memcpy(o->data, (void *)(uintptr_t)io->data, o->bytes);
 	*place = o;
+	pool.put_bytes += o->bytes;
 }
 
 static void exists(struct kvcache_io *io)
@@ -210,18 +213,29 @@ int kvc_pools(struct kvc *kvc, uint32_t *pools, unsigned int room)
 int kvc_info(struct kvc *kvc, struct kvcache_info *info,
 	     struct kvcache_member_info *members, unsigned int room)
 {
+	u32 i;
+
 	(void)kvc;
-	(void)info;
-	(void)members;
-	(void)room;
-	return -ENODEV;
+	memset(info, 0, sizeof(*info));
+	if (pool.no_info)
+		return -ENODEV;
+	/* Of what is put each member gets a half, and as much again. */
+	info->nr_members = 2;
+	memcpy(info->name, "mock", 5);
+	info->rewritten_objects = pool.puts / 2;
+	info->journal_blocks = 7;
+	for (i = 0; i < min_t(u32, room, 2); i++) {
+		members[i].written_bytes = 50 + pool.put_bytes;
+		members[i].read_bytes = 9;
+	}
+	return 0;
 }
 
 /* --- running the command --- */
 
 #define MOST_ARGS	32
 
-static char output[4096];
+static char output[16384];
 
 /*
  * Run "replay" with @args, split at blanks. What goes to stdout is kept in
@@ -413,54 +427,253 @@ static void keeps_to_the_time(void **state)
 	assert_true(atof(strstr(output, "\"seconds\":") + strlen("\"seconds\":")) > 0.05);
 }
 
+static double number_of(const cJSON *object, const char *name)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+
+	if (!cJSON_IsNumber(item))
+		fail_msg("no number \"%s\" in: %s", name, output);
+	return item->valuedouble;
+}
+
 static void tells_latencies_in_json(void **state)
 {
+	static const char *const steps[] = { "exists", "get", "put" };
+	static const char *const rising[] = { "p50", "p90", "p99", "p99.9", "max" };
 	cJSON *all, *step;
-	const char *const names[] = { "exists", "get", "put" };
-	u32 i;
+	u32 i, p;
 
 	(void)state;
 	assert_int_equal(replay(true, "--label x"), CTL_OK);
 	all = cJSON_Parse(output);
 	assert_non_null(all);
 	assert_string_equal(cJSON_GetObjectItem(all, "label")->valuestring, "x");
-	assert_int_equal(cJSON_GetObjectItem(all, "requests")->valuedouble, 150);
-	for (i = 0; i < 3; i++) {
-		step = cJSON_GetObjectItem(cJSON_GetObjectItem(all, "latency_ns"), names[i]);
-		assert_non_null(step);
-		assert_true(cJSON_GetObjectItem(step, "batches")->valuedouble > 0);
-		assert_true(cJSON_GetObjectItem(step, "p50")->valuedouble > 0);
-		assert_true(cJSON_GetObjectItem(step, "p99")->valuedouble >=
-			    cJSON_GetObjectItem(step, "p50")->valuedouble);
+	assert_int_equal(number_of(all, "requests"), 150);
+	for (i = 0; i < ARRAY_SIZE(steps); i++) {
+		step = cJSON_GetObjectItem(cJSON_GetObjectItem(all, "latency_ns"), steps[i]);
+		assert_true(number_of(step, "batches") > 0);
+		assert_true(number_of(step, "p50") > 0);
+		for (p = 1; p < ARRAY_SIZE(rising); p++)
+			assert_true(number_of(step, rising[p]) >=
+				    number_of(step, rising[p - 1]));
+		assert_true(number_of(step, "mean") <= number_of(step, "max"));
 	}
 	cJSON_Delete(all);
+}
+
+/* --- the report --- */
+
+/* The whole of a file; free() it. */
+static char *contents_of(const char *path)
+{
+	FILE *file = fopen(path, "r");
+	char *text = calloc(1, 1 << 20);
+
+	assert_non_null(file);
+	assert_non_null(text);
+	assert_true(fread(text, 1, (1 << 20) - 1, file) > 0);
+	fclose(file);
+	return text;
+}
+
+/* A path that nothing is at, for --report and --plot. */
+static const char *fresh_path(void)
+{
+	static char path[64];
+	int fd;
+
+	strcpy(path, "/tmp/kvc-replay-XXXXXX");
+	fd = mkstemp(path);
+	assert_true(fd >= 0);
+	close(fd);
+	unlink(path);
+	return path;
+}
+
+static void counts_add_up(void **state)
+{
+	double blocks;
+	cJSON *all;
+
+	(void)state;
+	pool.at = 7;
+	pool.get_status = -ENOENT;
+	assert_int_equal(replay(true, ""), CTL_OK);
+	all = cJSON_Parse(output);
+	assert_non_null(all);
+	blocks = number_of(all, "blocks");
+	assert_true(number_of(all, "hits") > 0);
+	assert_true(number_of(all, "hits") + number_of(all, "misses") == blocks);
+	assert_true(number_of(all, "puts") + number_of(all, "put_exists") ==
+		    number_of(all, "misses"));
+	assert_int_equal(number_of(all, "put_exists"), 1);
+	assert_true(number_of(cJSON_GetObjectItem(all, "bytes"), "referenced") ==
+		    1000 * blocks);
+	assert_true(number_of(cJSON_GetObjectItem(all, "bytes"), "got") ==
+		    1000 * number_of(all, "hits"));
+	assert_true(number_of(cJSON_GetObjectItem(all, "bytes"), "put") ==
+		    1000 * number_of(all, "puts"));
+	cJSON_Delete(all);
+}
+
+static void tells_writes_per_reference(void **state)
+{
+	double blocks, puts, off;
+	cJSON *all, *counters;
+	u32 round;
+
+	(void)state;
+	/* Once more with another tenant: what was before doesn't count. */
+	for (round = 0; round < 2; round++) {
+		assert_int_equal(replay(true, round ? "--key-format more-%x" : ""), CTL_OK);
+		all = cJSON_Parse(output);
+		assert_non_null(all);
+		counters = cJSON_GetObjectItem(all, "pool");
+		blocks = number_of(all, "blocks");
+		puts = number_of(all, "puts");
+		assert_true(puts > 0);
+		assert_true(number_of(counters, "written_bytes") == 2 * 1000 * puts);
+		assert_true(number_of(counters, "read_bytes") == 0);
+		assert_true(number_of(counters, "journal_blocks") == 0);
+		off = number_of(all, "writes_per_reference") - 2 * puts / blocks;
+		assert_true(off > -1e-9 && off < 1e-9);
+		off = number_of(all, "rewrites_per_reference") - puts / 2 / blocks;
+		assert_true(off > -1e-3 && off < 1e-3);
+		assert_string_equal(cJSON_GetObjectItem(counters, "name")->valuestring,
+				    "mock");
+		cJSON_Delete(all);
+	}
+	pool.no_info = true;
+	assert_int_equal(replay(true, ""), CTL_OK);
+	all = cJSON_Parse(output);
+	assert_true(cJSON_IsNull(cJSON_GetObjectItem(all, "pool")));
+	assert_true(cJSON_IsNull(cJSON_GetObjectItem(all, "writes_per_reference")));
+	cJSON_Delete(all);
+}
+
+static void writes_the_report_to_a_file(void **state)
+{
+	const char *path = fresh_path();
+	char args[128], *text;
+	FILE *file = fopen(path, "w");
+	cJSON *all;
+	u32 i;
+
+	(void)state;
+	/* Longer than the report: nothing of it may be left. */
+	for (i = 0; i < 20000; i++)
+		putc('x', file);
+	fclose(file);
+	snprintf(args, sizeof(args), "--report %s", path);
+	assert_int_equal(replay(false, args), CTL_OK);
+	assert_int_equal(strncmp(output, "replay: requests=150 ", 21), 0);
+	text = contents_of(path);
+	all = cJSON_ParseWithOpts(text, NULL, true);
+	assert_non_null(all);
+	assert_int_equal(number_of(all, "requests"), 150);
+	cJSON_Delete(all);
+	free(text);
+
+	/* With -o json both are the same. */
+	pool.no_info = true;
+	assert_int_equal(replay(true, args), CTL_OK);
+	text = contents_of(path);
+	assert_string_equal(text, output);
+	free(text);
+	unlink(path);
+}
+
+static void finds_out_first_that_it_cannot_write(void **state)
+{
+	(void)state;
+	assert_int_equal(replay(false, "--report /nowhere/report"), CTL_FAIL);
+	assert_int_equal(replay(false, "--plot /nowhere/picture"), CTL_FAIL);
+	assert_int_equal(pool.puts, 0);
+	assert_int_equal(replay(false, "--report /dev/full"), CTL_FAIL);
+	assert_true(pool.puts > 0);
+}
+
+static void finds_out_first_that_it_cannot_draw(void **state)
+{
+	const char *path = fresh_path();
+	char args[128], *saved = strdup(getenv("PATH"));
+	int ret;
+
+	(void)state;
+	snprintf(args, sizeof(args), "--plot %s", path);
+	setenv("PATH", "/nowhere", 1);
+	ret = replay(false, args);
+	setenv("PATH", saved, 1);
+	free(saved);
+	assert_int_equal(ret, CTL_FAIL);
+	assert_int_equal(pool.puts, 0);
+	assert_int_not_equal(access(path, F_OK), 0);
+}
+
+static void draws_a_picture(void **state)
+{
+	const char *path = fresh_path();
+	char args[128], *text;
+	u32 i;
+
+	(void)state;
+	if (system("gnuplot --version >/dev/null 2>&1"))
+		skip();
+	/* A label that would end a text of gnuplot's, and of XML. */
+	for (i = 0; i < 2; i++) {
+		snprintf(args, sizeof(args), "--label a'<&%%s\n --plot %s%s", path,
+			 i ? " --trace /dev/null" : "");
+		if (i)
+			assert_int_equal(run(false, args), CTL_OK);
+		else
+			assert_int_equal(replay(false, args), CTL_OK);
+		text = contents_of(path);
+		assert_int_equal(strncmp(text, "<?xml ", 6), 0);
+		assert_string_equal(text + strlen(text) - 8, "</svg>\n\n");
+		assert_non_null(strstr(text, "a&lt;&amp;%s:"));
+		assert_true(i || strstr(text, ">exists<"));
+		free(text);
+	}
+	unlink(path);
 }
 
 static void measures_percentiles(void **state)
 {
 	struct latency *l = calloc(2, sizeof(*l));
-	u64 ns, top;
+	u64 ns, top, calls;
+	u32 bucket = 0;
 
 	(void)state;
 	assert_non_null(l);
-	assert_int_equal(latency_percentile(l, 50), 0);
+	assert_int_equal(latency_permille(l, 500), 0);
 	for (ns = 1; ns <= 100; ns++)
 		latency_add(&l[ns % 2], ns * 1000);
 	latency_merge(&l[0], &l[1]);
 	assert_int_equal(l[0].count, 100);
-	assert_in_range(latency_percentile(l, 50), 50000, 51600);
-	assert_in_range(latency_percentile(l, 99), 99000, 102100);
+	assert_in_range(latency_permille(l, 500), 50000, 51600);
+	assert_in_range(latency_permille(l, 900), 90000, 92900);
+	assert_in_range(latency_permille(l, 990), 99000, 100000);
+	assert_int_equal(latency_permille(l, 999), 100000);
+	assert_int_equal(l->max_ns, 100000);
+	assert_int_equal(l->sum_ns, 5050000);
+	for (ns = 0; latency_step(l, &bucket, &top, &calls); ns = top)
+		assert_true(top > ns && calls >= top / 1033);
+	assert_int_equal(ns, 100000);
+	assert_int_equal(calls, 100);
 
 	/* Every value falls below its bucket's top, by 1/32 at most. */
 	for (ns = 1; ns < 1ULL << 62; ns += ns / 7 + 1) {
 		memset(l, 0, sizeof(*l));
 		latency_add(l, ns);
-		top = latency_percentile(l, 99);
+		assert_true(latency_permille(l, 990) == ns);
+		/* One that took longer, so that the bucket's top shows. */
+		latency_add(l, U64_MAX);
+		top = latency_permille(l, 500);
 		assert_true(top >= ns && top - ns <= ns / 32);
 	}
 	memset(l, 0, sizeof(*l));
 	latency_add(l, U64_MAX);
-	assert_true(latency_percentile(l, 50) == U64_MAX);
+	assert_true(latency_permille(l, 500) == U64_MAX);
 	free(l);
 }
 
@@ -569,6 +782,12 @@ int main(void)
 		cmocka_unit_test_setup(keeps_to_the_time, fresh_pool),
 		cmocka_unit_test_setup(tells_latencies_in_json, fresh_pool),
 		cmocka_unit_test(measures_percentiles),
+		cmocka_unit_test_setup(counts_add_up, fresh_pool),
+		cmocka_unit_test_setup(tells_writes_per_reference, fresh_pool),
+		cmocka_unit_test_setup(writes_the_report_to_a_file, fresh_pool),
+		cmocka_unit_test_setup(finds_out_first_that_it_cannot_write, fresh_pool),
+		cmocka_unit_test_setup(finds_out_first_that_it_cannot_draw, fresh_pool),
+		cmocka_unit_test_setup(draws_a_picture, fresh_pool),
 		cmocka_unit_test_setup(notices_another_object, fresh_pool),
 		cmocka_unit_test_setup(notices_a_flipped_bit, fresh_pool),
 		cmocka_unit_test_setup(notices_wrong_lengths, fresh_pool),

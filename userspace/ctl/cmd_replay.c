@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 /* kvcachectl replay: how a pool does under the requests of a trace. */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "replay.h"
 #include "trace.h"
@@ -28,6 +30,8 @@ enum {
 	OPTION_DEADLINE_MS,
 	OPTION_LABEL,
 	OPTION_TRACE,
+	OPTION_REPORT,
+	OPTION_PLOT,
 	/* of the generator */
 	OPTION_SEED,
 	OPTION_SESSIONS,
@@ -53,6 +57,8 @@ static const struct ctl_option options[] = {
 	{ OPTION_NO_VERIFY, "no-verify", NULL, "check only the length of what is read" },
 	{ OPTION_PREFIX_STOP, "prefix-stop", NULL, "read and count hits only up to a request's first miss (default: per block)" },
 	{ OPTION_LABEL, "label", "TEXT", "first word of the last line (default replay)" },
+	{ OPTION_REPORT, "report", "PATH", "write the whole report to a file, as JSON" },
+	{ OPTION_PLOT, "plot", "PATH", "draw it: an SVG picture, by gnuplot" },
 	CALL_OPTION_POOL,
 	CALL_OPTION_TENANT,
 	CALL_OPTION_DEADLINE,
@@ -81,6 +87,12 @@ static const struct ctl_usage usage = {
 	.options = options,
 };
 
+/* A file to be written at the end; @path NULL: none, @fd -1: not open. */
+struct output {
+	const char *path;
+	int fd;
+};
+
 /**
  * struct run - a whole replay
  * @replay: what the workers share
@@ -91,6 +103,8 @@ static const struct ctl_usage usage = {
  * @threads: workers
  * @speed: factor, 0: as fast as possible
  * @label: first word of the last line
+ * @report: file for the report
+ * @plot: file for the picture
  * @trace: source of requests
  * @taken: requests taken
  * @errors: of the trace, and threads that could not be started
@@ -108,6 +122,8 @@ struct run {
 	u32 threads;
 	double speed;
 	const char *label;
+	struct output report;
+	struct output plot;
 	struct trace *trace;
 	u64 taken;
 	u64 errors;
@@ -230,6 +246,12 @@ static void take_option(struct ctl *ctl, struct run *run, int c)
 	case OPTION_LABEL:
 		run->label = ctl_optarg;
 		break;
+	case OPTION_REPORT:
+		run->report.path = ctl_optarg;
+		break;
+	case OPTION_PLOT:
+		run->plot.path = ctl_optarg;
+		break;
 	default:
 		if (!call_option(ctl, &r->call, c))
 			shape_option(ctl, run, c);
@@ -342,6 +364,7 @@ static void add_counts(struct replay_counts *sum, const struct replay_counts *c)
 	sum->requests += c->requests;
 	sum->blocks += c->blocks;
 	sum->hits += c->hits;
+	sum->misses += c->misses;
 	sum->gets += c->gets;
 	sum->puts += c->puts;
 	sum->present += c->present;
@@ -351,81 +374,101 @@ static void add_counts(struct replay_counts *sum, const struct replay_counts *c)
 	sum->errors += c->errors;
 }
 
-static const char *const steps[REPLAY_STEPS] = {
-	[REPLAY_EXISTS] = "exists",
-	[REPLAY_GET] = "get",
-	[REPLAY_PUT] = "put",
-};
-
-static void report_json(const struct run *run, const struct replay_counts *c,
-			const struct latency *latency, double hit_rate, double seconds)
+/*
+ * Before the replay, which may take hours, not after it. What the file holds
+ * goes only when there is something to replace it.
+ */
+static int open_output(struct ctl *ctl, struct output *o)
 {
-	cJSON *all = cJSON_CreateObject(), *times;
-	int i;
-
-	cJSON_AddStringToObject(all, "label", run->label);
-	cJSON_AddStringToObject(all, "trace", run->path ? run->path : "made-up");
-	ctl_json_u64(all, "object_bytes", run->replay.object_bytes);
-	ctl_json_u64(all, "requests", c->requests);
-	ctl_json_u64(all, "blocks", c->blocks);
-	ctl_json_u64(all, "puts", c->puts);
-	ctl_json_u64(all, "gets", c->gets);
-	ctl_json_u64(all, "hits", c->hits);
-	cJSON_AddNumberToObject(all, "hit_rate", hit_rate);
-	ctl_json_u64(all, "mismatches", c->mismatches);
-	ctl_json_u64(all, "errors", c->errors);
-	ctl_json_u64(all, "skipped", c->skipped);
-	ctl_json_u64(all, "evicted_meanwhile", c->lost);
-	ctl_json_u64(all, "put_exists", c->present);
-	cJSON_AddNumberToObject(all, "seconds", seconds);
-	times = cJSON_AddObjectToObject(all, "latency_ns");
-	for (i = 0; i < REPLAY_STEPS; i++) {
-		cJSON *step = cJSON_AddObjectToObject(times, steps[i]);
-
-		ctl_json_u64(step, "batches", latency[i].count);
-		ctl_json_u64(step, "p50", latency_percentile(&latency[i], 50));
-		ctl_json_u64(step, "p99", latency_percentile(&latency[i], 99));
-	}
-	ctl_json_print(all);
+	if (!o->path)
+		return CTL_OK;
+	o->fd = open(o->path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+	if (o->fd < 0)
+		return ctl_err(ctl, o->path, NULL, "can't write to it: %s",
+			       strerror(errno));
+	return CTL_OK;
 }
 
-static void report(const struct run *run, const struct replay_counts *c,
-		   const struct latency *latency, double seconds)
+static int open_outputs(struct ctl *ctl, struct run *run)
 {
-	struct ctl *ctl = run->replay.ctl;
-	double hit_rate = c->blocks ? (double)c->hits / (double)c->blocks : 0;
-	int i;
+	int ret;
 
-	if (ctl->json) {
-		report_json(run, c, latency, hit_rate, seconds);
-		return;
+	if (run->plot.path && !replay_can_plot(ctl))
+		return CTL_FAIL;
+	ret = open_output(ctl, &run->report);
+	return ret ? ret : open_output(ctl, &run->plot);
+}
+
+static void close_output(struct output *o)
+{
+	if (o->fd >= 0)
+		close(o->fd);
+	o->fd = -1;
+}
+
+/* The file, emptied; it is the caller's now. */
+static int take_output(struct output *o)
+{
+	int fd = o->fd;
+
+	/* What can't be emptied, as a pipe, needn't be. */
+	if (ftruncate(fd, 0) && errno != EINVAL)
+		return -1;
+	o->fd = -1;
+	return fd;
+}
+
+static int write_json(struct run *run, const cJSON *json)
+{
+	int fd = take_output(&run->report);
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
+	char *text = cJSON_Print(json);
+	bool good = file && text && fprintf(file, "%s\n", text) > 0;
+
+	free(text);
+	if (file)
+		good = !fclose(file) && good;
+	return good ? CTL_OK : ctl_err(run->replay.ctl, run->report.path, NULL,
+				       "can't write the report: %s", strerror(errno));
+}
+
+static int write_plot(struct run *run, const struct replay_report *r)
+{
+	int fd = take_output(&run->plot);
+
+	if (fd < 0)
+		return ctl_err(run->replay.ctl, run->plot.path, NULL,
+			       "can't write the picture: %s", strerror(errno));
+	return replay_plot(r, run->plot.path, fd);
+}
+
+static int report(struct run *run, const struct replay_report *r)
+{
+	cJSON *json = replay_json(r);
+	int ret = CTL_OK, plotted;
+
+	if (run->report.path)
+		ret = write_json(run, json);
+	if (run->plot.path) {
+		plotted = write_plot(run, r);
+		ret = ret ? ret : plotted;
 	}
-	ctl_note(ctl, "%.1f s; %" PRIu64 " keys skipped (not this moment), %" PRIu64
-		 " evicted before the get, %" PRIu64 " there before the put", seconds,
-		 (uint64_t)c->skipped, (uint64_t)c->lost, (uint64_t)c->present);
-	for (i = 0; i < REPLAY_STEPS; i++)
-		ctl_note(ctl, "%-6s %" PRIu64 " batches, p50 %.1f us, p99 %.1f us",
-			 steps[i], (uint64_t)latency[i].count,
-			 (double)latency_percentile(&latency[i], 50) / 1e3,
-			 (double)latency_percentile(&latency[i], 99) / 1e3);
-	printf("%s: requests=%" PRIu64 " puts=%" PRIu64 " gets=%" PRIu64
-	       " hit_rate=%.4f mismatches=%" PRIu64 " errors=%" PRIu64 "\n",
-	       run->label, (uint64_t)c->requests, (uint64_t)c->puts,
-	       (uint64_t)c->gets, hit_rate, (uint64_t)c->mismatches,
-	       (uint64_t)c->errors);
+	if (run->replay.ctl->json) {
+		ctl_json_print(json);
+		return ret;
+	}
+	cJSON_Delete(json);
+	replay_text(r);
+	return ret;
 }
 
 /* --- all of it --- */
 
-static int replay(struct ctl *ctl, struct run *run)
+static void run_threads(struct ctl *ctl, struct run *run, struct replay_report *r)
 {
 	struct thread *threads = ctl_alloc(run->threads * sizeof(*threads));
-	struct latency *latency = ctl_alloc(REPLAY_STEPS * sizeof(*latency));
-	struct replay_counts sum = {};
 	u32 i, step, started;
 
-	ctl_progress_begin(&run->progress, ctl, "replaying requests", run->most);
-	run->begun_ns = latency_now();
 	for (started = 0; started < run->threads; started++) {
 		struct thread *t = &threads[started];
 
@@ -443,18 +486,38 @@ static int replay(struct ctl *ctl, struct run *run)
 	for (i = 0; i < started; i++) {
 		pthread_join(threads[i].id, NULL);
 		replay_worker_end(&threads[i].worker);
-		add_counts(&sum, &threads[i].worker.counts);
+		add_counts(&r->counts, &threads[i].worker.counts);
 		for (step = 0; step < REPLAY_STEPS; step++)
-			latency_merge(&latency[step], &threads[i].worker.latency[step]);
+			latency_merge(&r->latency[step], &threads[i].worker.latency[step]);
 	}
-	ctl_progress_end(&run->progress);
-	sum.errors += run->errors;
-	report(run, &sum, latency, (double)(latency_now() - run->begun_ns) / 1e9);
+	r->threads = started;
 	free(threads);
-	free(latency);
-	if (sum.mismatches)
-		return CTL_DAMAGE;
-	return sum.errors ? CTL_FAIL : CTL_OK;
+}
+
+static int replay(struct ctl *ctl, struct run *run)
+{
+	struct replay_report *r = ctl_alloc(sizeof(*r));
+	int ret;
+
+	r->replay = &run->replay;
+	r->label = run->label;
+	r->trace = run->path;
+	r->seed = run->shape.seed;
+	r->pool_known = replay_pool_read(&run->replay, &r->before);
+	ctl_progress_begin(&run->progress, ctl, "replaying requests", run->most);
+	run->begun_ns = latency_now();
+	run_threads(ctl, run, r);
+	r->seconds = (double)(latency_now() - run->begun_ns) / 1e9;
+	ctl_progress_end(&run->progress);
+	r->counts.errors += run->errors;
+	r->pool_known = r->pool_known && replay_pool_read(&run->replay, &r->after);
+	ret = report(run, r);
+	if (r->counts.mismatches)
+		ret = CTL_DAMAGE;
+	else if (r->counts.errors)
+		ret = CTL_FAIL;
+	free(r);
+	return ret;
 }
 
 int cmd_replay(struct ctl *ctl, int argc, char **argv)
@@ -471,6 +534,8 @@ int cmd_replay(struct ctl *ctl, int argc, char **argv)
 		.shape = { .seed = 1 },
 		.threads = 1,
 		.label = "replay",
+		.report.fd = -1,
+		.plot.fd = -1,
 	};
 	int ret;
 
@@ -481,9 +546,13 @@ int cmd_replay(struct ctl *ctl, int argc, char **argv)
 		return ret;
 	ret = call_open(ctl, &run.replay.call);
 	if (!ret) {
-		ret = replay(ctl, &run);
+		ret = open_outputs(ctl, &run);
+		if (!ret)
+			ret = replay(ctl, &run);
 		call_close(&run.replay.call);
 	}
+	close_output(&run.report);
+	close_output(&run.plot);
 	trace_close(run.trace);
 	return ret;
 }

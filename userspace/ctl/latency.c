@@ -40,6 +40,8 @@ void latency_add(struct latency *l, u64 ns)
 {
 	l->buckets[bucket_of(ns)]++;
 	l->count++;
+	l->sum_ns += ns;
+	l->max_ns = max_t(u64, l->max_ns, ns);
 }
 
 void latency_merge(struct latency *into, const struct latency *from)
@@ -49,11 +51,13 @@ void latency_merge(struct latency *into, const struct latency *from)
 	for (i = 0; i < LATENCY_BUCKETS; i++)
 		into->buckets[i] += from->buckets[i];
 	into->count += from->count;
+	into->sum_ns += from->sum_ns;
+	into->max_ns = max_t(u64, into->max_ns, from->max_ns);
 }
 
-u64 latency_percentile(const struct latency *l, u32 percent)
+u64 latency_permille(const struct latency *l, u32 permille)
 {
-	u64 rank = (l->count * percent + 99) / 100, seen = 0;
+	u64 rank = (l->count * permille + 999) / 1000, seen = 0;
 	u32 i;
 
 	if (!l->count)
@@ -63,5 +67,21 @@ u64 latency_percentile(const struct latency *l, u32 percent)
 		if (seen >= rank)
 			break;
 	}
-	return top_of(i);
+	return min_t(u64, top_of(i), l->max_ns);
+}
+
+bool latency_step(const struct latency *l, u32 *bucket, u64 *ns, u64 *calls)
+{
+	if (!*bucket)
+		*calls = 0;
+	while (*bucket < LATENCY_BUCKETS) {
+		u32 i = (*bucket)++;
+
+		if (!l->buckets[i])
+			continue;
+		*calls += l->buckets[i];
+		*ns = min_t(u64, top_of(i), l->max_ns);
+		return true;
+	}
+	return false;
 }

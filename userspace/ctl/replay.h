@@ -20,6 +20,7 @@ enum replay_step {
  * @requests: requests
  * @blocks: blocks that they referred to
  * @hits: blocks that were found, read and right
+ * @misses: blocks that were not there, or no longer when they were read
  * @gets: objects read (without --prefix-stop the same as @hits)
  * @puts: objects stored
  * @present: puts that found the key there already
@@ -32,6 +33,7 @@ struct replay_counts {
 	u64 requests;
 	u64 blocks;
 	u64 hits;
+	u64 misses;
 	u64 gets;
 	u64 puts;
 	u64 present;
@@ -118,5 +120,86 @@ void replay_worker_reserve(struct replay_worker *w, u32 n);
 
 /* Do one request: exists, then get what is there, then put what is not. */
 void replay_request(struct replay_worker *w, u32 n);
+
+/* --- what came of it (replay_report.c) --- */
+
+/**
+ * struct replay_pool - a pool's counters
+ * @info: of the pool
+ * @read_bytes: read from its members, metadata included
+ * @written_bytes: written to its members, metadata included
+ */
+struct replay_pool {
+	struct kvcache_info info;
+	u64 read_bytes;
+	u64 written_bytes;
+};
+
+/**
+ * struct replay_report - a whole replay
+ * @replay: what was to be done
+ * @label: of the replay
+ * @trace: file, NULL: made up
+ * @seed: of a made-up trace
+ * @threads: workers
+ * @counts: of all workers
+ * @latency: of their batches
+ * @seconds: that it took
+ * @pool_known: @before and @after could be read
+ * @before: pool's counters at the start
+ * @after: pool's counters at the end
+ */
+struct replay_report {
+	const struct replay *replay;
+	const char *label;
+	const char *trace;
+	u64 seed;
+	u32 threads;
+	struct replay_counts counts;
+	struct latency latency[REPLAY_STEPS];
+	double seconds;
+	bool pool_known;
+	struct replay_pool before;
+	struct replay_pool after;
+};
+
+/* Names of the steps: "exists", "get", "put". */
+extern const char *const replay_steps[REPLAY_STEPS];
+
+/**
+ * struct replay_percentile - one that is reported
+ * @permille: calls that took no longer
+ * @name: "p99.9"
+ */
+struct replay_percentile {
+	u32 permille;
+	const char *name;
+};
+
+extern const struct replay_percentile replay_percentiles[];
+extern const u32 nr_replay_percentiles;
+
+/* False: the pool doesn't tell. */
+bool replay_pool_read(struct replay *r, struct replay_pool *pool);
+
+double replay_hit_rate(const struct replay_report *r);
+
+/*
+ * Bytes written to members by bytes that the requests referred to, and objects
+ * that eviction moved by such objects; only if @pool_known.
+ */
+double replay_writes(const struct replay_report *r);
+double replay_rewrites(const struct replay_report *r);
+
+cJSON *replay_json(const struct replay_report *r);
+void replay_text(const struct replay_report *r);
+
+/* --- as a picture (replay_plot.c) --- */
+
+/* False, with a message: there is no gnuplot. */
+bool replay_can_plot(struct ctl *ctl);
+
+/* Write an SVG picture to @fd, which is closed; @path is for messages. */
+int replay_plot(const struct replay_report *r, const char *path, int fd);
 
 #endif

@@ -278,7 +278,9 @@ static bool ask(struct replay_worker *w, u32 n)
 	for (i = 0; i < n; i++) {
 		if (!w->ios[i].status)
 			w->states[i] = BLOCK_PRESENT;
-		else if (w->ios[i].status != -ENOENT)
+		else if (w->ios[i].status == -ENOENT)
+			w->counts.misses++;
+		else
 			failed(w, i, w->ios[i].status);
 	}
 	return true;
@@ -321,6 +323,7 @@ static void judge_get(struct replay_worker *w, const struct kvcache_io *io, u32 
 		break;
 	case -ENOENT:
 		w->counts.lost++;
+		w->counts.misses++;
 		w->states[block] = BLOCK_ABSENT;
 		break;
 	default:
