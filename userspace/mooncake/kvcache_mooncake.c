@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <kvcache.h>
 #include "kvcache_mooncake.h"
@@ -13,6 +14,8 @@
 #define PUT_DEADLINE_MS 10000
 /* Objects that a scan tells at a time. */
 #define SCAN_BATCH 256
+/* Of keys that have gone and were not asked for yet: some 100,000. */
+#define WATCH_BYTES (16U << 20)
 
 /* Memory that was registered. */
 struct buffer {
@@ -29,6 +32,7 @@ struct buffer {
  * @put: of all other calls
  * @lock: guards @buffers
  * @buffers: what is registered
+ * @watch: stream of what the pool drops, -1: not begun
  */
 struct kvcm {
 	struct kvc *kvc;
@@ -36,6 +40,7 @@ struct kvcm {
 	struct kvc_call put;
 	pthread_mutex_t lock;
 	struct buffer *buffers;
+	int watch;
 };
 
 enum operation { PUT, GET, EXISTS, DELETE };
@@ -140,6 +145,7 @@ int kvcm_open(const struct kvcm_options *options, struct kvcm **store)
 		return KVCM_FILE_OPEN_FAIL;
 	}
 	pthread_mutex_init(&s->lock, NULL);
+	s->watch = -1;
 	*store = s;
 	return KVCM_OK;
 }
@@ -162,6 +168,8 @@ void kvcm_close(struct kvcm *store)
 		buffer_free(b);
 	}
 	pthread_mutex_destroy(&store->lock);
+	if (store->watch >= 0)
+		close(store->watch);
 	kvc_close(store->kvc);
 	free(store);
 }
@@ -376,6 +384,57 @@ int64_t kvcm_remove_all(struct kvcm *store, const void *prefix,
 	int err = kvcm_scan(store, prefix, prefix_len, remove_some, &removal);
 
 	return err ? err : removal.deleted;
+}
+
+/* --- what has gone --- */
+
+static int watch_begin(struct kvcm *store)
+{
+	int fd = kvc_watch(store->kvc, &store->put, KVC_WATCH_NONBLOCK,
+			   WATCH_BYTES);
+
+	if (fd < 0)
+		return error_of(fd, GET);
+	store->watch = fd;
+	return KVCM_OK;
+}
+
+/* The pool was detached. What goes until it is followed again is not told. */
+static int watch_anew(struct kvcm *store)
+{
+	int err;
+
+	close(store->watch);
+	store->watch = -1;
+	err = watch_begin(store);
+	return err ? err : 1;
+}
+
+int kvcm_gone(struct kvcm *store, kvcm_gone_handler handler, void *context)
+{
+	uint8_t buffer[16384] __attribute__((aligned(8)));
+	const struct kvcache_event *event;
+	int more = 0, err;
+	ssize_t got;
+
+	if (store->watch < 0)
+		return watch_begin(store);
+	while ((got = kvc_watch_read(store->watch, buffer, sizeof(buffer))) > 0) {
+		for (event = NULL;
+		     (event = kvc_event_next(buffer, (size_t)got, event));) {
+			if (event->what == KVCACHE_EVENT_RESCAN) {
+				more = 1;
+				continue;
+			}
+			err = handler(context, kvc_event_key(event),
+				      event->key_len);
+			if (err)
+				return err;
+		}
+	}
+	if (!got)
+		return watch_anew(store);
+	return got == -EAGAIN || got == -EINTR ? more : error_of((int)got, GET);
 }
 
 /* --- the pool --- */

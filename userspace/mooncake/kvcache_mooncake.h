@@ -123,6 +123,17 @@ int kvcm_scan(struct kvcm *store, const void *prefix, size_t prefix_len,
 int64_t kvcm_remove_all(struct kvcm *store, const void *prefix,
 			size_t prefix_len);
 
+/* Keys that have gone; other than 0 ends the call, and is what it returns. */
+typedef int (*kvcm_gone_handler)(void *context, const void *key, size_t key_len);
+
+/*
+ * Tell the keys that the pool dropped by itself (evicted, expired, rotted) since
+ * the call before; the first call begins to follow, and tells none. Returns 0, or
+ * 1: others have gone that nobody can name: ask for each whether it is there. One
+ * thread at a time.
+ */
+int kvcm_gone(struct kvcm *store, kvcm_gone_handler handler, void *context);
+
 /**
  * struct kvcm_usage - how full the pool is; of all tenants
  * @capacity: bytes of all segments
