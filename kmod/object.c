@@ -256,7 +256,7 @@ void kvc_get_finish(struct kvc_op *op)
 			kvc_get_drop(op);
 	}
 	/* protocol rule 3: a read counts only if the lease held throughout */
-	if (!kvc_join_lease_ok(op->join) && (!err || err == -ESTALE))
+	if (err == -ESTALE || (!err && !kvc_join_lease_ok(op->join)))
 		err = -ENOENT;
 	op->busy = kvc_xfer_busy(op->xfer);
 	kvc_xfer_put(op->xfer);

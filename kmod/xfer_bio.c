@@ -50,16 +50,25 @@ static void kvc_part_later(struct kvc_part *p)
 		kref_put(&x->ref, kvc_xfer_last);
 }
 
+/* An attachment that was given up has lost its lease: no member is to blame. */
+static int kvc_part_errno(struct kvc_part *p, struct bio *bio)
+{
+	if (bio->bi_status && !bio->bi_bdev && READ_ONCE(p->x->set->abandoned))
+		return -ESTALE;
+	return kvc_member_errno(bio->bi_status);
+}
+
 static void kvc_part_end_io(struct bio *bio)
 {
 	struct kvc_part *p = container_of(bio, struct kvc_part, bio);
 	const blk_status_t status = bio->bi_status;
+	const int error = kvc_part_errno(p, bio);
 
 	kvc_member_done(p->m, bio, p->iter.bi_size);
 	if (unlikely(status == BLK_STS_AGAIN && (bio->bi_opf & REQ_NOWAIT)))
 		kvc_part_later(p);
 	else
-		kvc_part_end(p, kvc_member_errno(status));
+		kvc_part_end(p, error);
 }
 
 /* --- cutting into bios --- */
