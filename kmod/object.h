@@ -43,6 +43,7 @@ struct kvc_key {
  * @status: result so far; -EINPROGRESS between the halves
  * @xfer: in flight
  * @put: in flight
+ * @del: in flight; NULL if another delete's is waited for
  * @seg: get: whose reader reference the transfer holds; delete: held
  * @entry: delete: what is deleted; valid as long as @seg is held
  * @position: delete: what must be durable, in full positions
@@ -73,6 +74,7 @@ struct kvc_op {
 
 	struct kvc_xfer *xfer;
 	struct kvc_put_op *put;
+	struct kvc_delete_op *del;
 	struct kvc_segment *seg;
 	struct kvc_entry *entry;
 	u64 position;
