@@ -356,6 +356,14 @@ int kvc_summary_read(struct kvc_join *join, const struct kvc_seg *s,
 		     void **buf);
 
 /**
+ * kvc_summary_verify() - is this a sealed segment's summary, and whole?
+ *
+ * Return: 0 or -EBADMSG.
+ */
+int kvc_summary_verify(struct kvc_join *join, const struct kvc_seg *s,
+		       const void *buf);
+
+/**
  * kvc_summary_for_each() - call @fn for each PUT of verified summary blocks
  *	until it returns non-zero, and return that; -EBADMSG: malformed
  */

@@ -31,7 +31,11 @@ struct kvc_list_args {
 	unsigned long deadline;
 };
 
-/* Return: 0, -EINVAL (cookie), -EIO, -ENOMEM. -EAGAIN: nothing in time. */
+/*
+ * Return: 0, -EINVAL (cookie), -ENOMEM; -EAGAIN: a member that is needed is
+ * suspect; -ETIMEDOUT; -EINTR (fatal signal). The last four only if nothing was
+ * found before.
+ */
 int kvc_list(struct kvc_join *join, struct kvc_list_args *a);
 
 #endif

@@ -196,8 +196,8 @@ static int kvc_summary_fetch(struct kvc_join *join, const struct kvc_seg *s,
 	return 0;
 }
 
-static int kvc_summary_verify(struct kvc_join *join, const struct kvc_seg *s,
-			      const u8 *buf)
+int kvc_summary_verify(struct kvc_join *join, const struct kvc_seg *s,
+		       const void *buf)
 {
 	const struct kvc_geometry *g = join->g;
 	struct kvc_summary_info info;

@@ -277,6 +277,10 @@ struct kvcache_list_entry {
  * paths. An object that is there from before the first call until after the
  * last one is listed at least once; one that eviction moves may be listed
  * twice.
+ *
+ * A call ends at its deadline with what it has found, which may be nothing, and
+ * where to go on; with ETIMEDOUT if it came no further. EAGAIN likewise: keys
+ * stand on a member that is suspect. Keys on members that are gone are left out.
  */
 struct kvcache_list {
 	__u32	size;
