@@ -15,10 +15,12 @@
  * which the pool counts; it never comes back; and its bytes are exactly those
  * of one put.
  *
- * usage: random_ops POOL OPERATIONS SEED [MEMBER...]
+ * usage: random_ops [-f] POOL OPERATIONS SEED [MEMBER...]
  *
  * With members the pool is left and attached again in the end, and must hold
- * what it held.
+ * what it held. With -f faults are injected meanwhile, into allocations of
+ * these calls and requests to these members (debug kernel): EIO is an answer,
+ * and EAGAIN as common as any.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -62,9 +64,10 @@ static uint64_t ticks = 1;
 static uint64_t seed0;
 static uint64_t budget;			/* operations left */
 static size_t max_len;
+static bool faults;
 
-static uint64_t count[8];		/* by what was answered */
-enum { C_PUT, C_EXISTS, C_GET, C_HIT, C_MISS, C_DELETE, C_AGAIN, C_LIST };
+static uint64_t count[9];		/* by what was answered */
+enum { C_PUT, C_EXISTS, C_GET, C_HIT, C_MISS, C_DELETE, C_LIST, C_AGAIN, C_EIO };
 #define COUNT(what) __atomic_add_fetch(&count[what], 1, __ATOMIC_RELAXED)
 
 static uint64_t tick(void)
@@ -368,7 +371,10 @@ static bool harmless(int status)
 {
 	if (status == -EAGAIN)
 		COUNT(C_AGAIN);
-	return status == -EAGAIN;
+	if (status == -EIO)
+		COUNT(C_EIO);
+	return status == -EAGAIN ||
+	       (faults && (status == -EIO || status == -ENOMEM));
 }
 
 static void do_puts(struct thread *t, unsigned int n)
@@ -391,14 +397,15 @@ static void do_puts(struct thread *t, unsigned int n)
 	}
 	done = kvc_batch_put(kvc, &call, t->ios, n);
 	end = tick();
-	vt_expect(done >= 0, "put of %u keys: %zd", n, done);
+	vt_expect(done >= 0 || harmless((int)done), "put of %u keys: %zd", n, done);
 	for (i = 0; i < n; i++) {
 		struct op *op = &t->ops[i];
 		struct key *key = &keys[op->k];
 		struct kvcache_io *io = &t->ios[i];
+		int status = done < 0 ? (int)done : io->status;
 
 		pthread_mutex_lock(&key->lock);
-		switch (done < 0 ? (int)done : io->status) {
+		switch (status) {
 		case 0:
 			COUNT(C_PUT);
 			op->v->state = PUT;
@@ -415,9 +422,10 @@ static void do_puts(struct thread *t, unsigned int n)
 				   0, 0);
 			break;
 		default:
-			vt_expect(harmless(io->status), "put of %zu bytes: %d",
-				  op->len, io->status);
-			op->v->state = io->status == -EAGAIN ? UNUSED : DOUBT;
+			vt_expect(harmless(status), "put of %zu bytes: %d",
+				  op->len, status);
+			op->v->state = status == -EAGAIN || status == -ENOMEM ?
+				       UNUSED : DOUBT;
 		}
 		pthread_mutex_unlock(&key->lock);
 	}
@@ -513,7 +521,7 @@ static void do_gets(struct thread *t, unsigned int n)
 	begin = tick();
 	done = kvc_batch_get(kvc, &call, t->ios, n);
 	end = tick();
-	vt_expect(done >= 0, "get of %u keys: %zd", n, done);
+	vt_expect(done >= 0 || harmless((int)done), "get of %u keys: %zd", n, done);
 	for (i = 0; i < n && done >= 0; i++) {
 		COUNT(C_GET);
 		check_get(t, &t->ops[i], &t->ios[i], begin, end, asked_at);
@@ -533,7 +541,8 @@ static void do_exists(struct thread *t, unsigned int n)
 	begin = tick();
 	done = kvc_batch_exists(kvc, &call, t->ios, n);
 	end = tick();
-	vt_expect(done >= 0, "exists of %u keys: %zd", n, done);
+	vt_expect(done >= 0 || harmless((int)done), "exists of %u keys: %zd", n,
+		  done);
 	for (i = 0; i < n && done >= 0; i++) {
 		struct op *op = &t->ops[i];
 
@@ -580,14 +589,16 @@ static void do_deletes(struct thread *t, unsigned int n)
 	}
 	done = kvc_batch_delete(kvc, &call, t->ios, n);
 	end = tick();
-	vt_expect(done >= 0, "delete of %u keys: %zd", n, done);
-	for (i = 0; i < n && done >= 0; i++) {
+	vt_expect(done >= 0 || harmless((int)done), "delete of %u keys: %zd", n,
+		  done);
+	for (i = 0; i < n; i++) {
 		struct op *op = &t->ops[i];
 		struct key *key = &keys[op->k];
+		int status = done < 0 ? (int)done : t->ios[i].status;
 
 		pthread_mutex_lock(&key->lock);
 		key->deletes[op->del].end = end;
-		switch (t->ios[i].status) {
+		switch (status) {
 		case 0:
 			COUNT(C_DELETE);
 			gone(key, NULL, begin, end);
@@ -596,8 +607,7 @@ static void do_deletes(struct thread *t, unsigned int n)
 			check_miss(op->k, "delete", begin, end);
 			break;
 		default:
-			vt_expect(harmless(t->ios[i].status), "delete: %d",
-				  t->ios[i].status);
+			vt_expect(harmless(status), "delete: %d", status);
 		}
 		pthread_mutex_unlock(&key->lock);
 	}
@@ -617,6 +627,8 @@ static void do_list(struct thread *t)
 	int err;
 
 	list = kvc_list_open(kvc, &call, prefix, strlen(prefix), 0);
+	if (!list && faults)
+		return;
 	vt_need(list, "open a listing");
 	while ((err = kvc_list_next(list, &o)) == 1) {
 		const char *slash = memchr(o.key, '/', o.key_len);
@@ -631,6 +643,8 @@ static void do_list(struct thread *t)
 	}
 	kvc_list_close(list);
 	end = tick();
+	if (err && harmless(err))
+		return;
 	vt_expect(!err, "list: %d", err);
 	COUNT(C_LIST);
 	for (k = 0; k < KEYS; k++) {
@@ -679,17 +693,31 @@ static bool take(unsigned int n)
 	return true;
 }
 
+/* This thread's own calls are to fail, or no more; that may take several. */
+static void fail_me(const char *yes)
+{
+	unsigned int tries = 0;
+	int err;
+
+	do {
+		err = vt_write("/proc/thread-self/make-it-fail", yes);
+	} while (err && ++tries < 1000);
+	vt_expect(!err, "make-it-fail: %d", err);
+}
+
 static void *run(void *arg)
 {
 	struct thread *t = arg;
 
+	if (faults)
+		fail_me("1");
 	for (;;) {
 		unsigned int n = vt_below(&t->rng, 2) ? 1 :
 				 1 + (unsigned int)vt_below(&t->rng, BATCH);
 		unsigned int what = (unsigned int)vt_below(&t->rng, 1000);
 
 		if (!take(n))
-			return NULL;
+			break;
 		if (what < 330)
 			do_puts(t, n);
 		else if (what < 700)
@@ -701,6 +729,9 @@ static void *run(void *arg)
 		else
 			do_list(t);
 	}
+	if (faults)
+		fail_me("0");
+	return NULL;
 }
 
 /* --- the end --- */
@@ -761,6 +792,50 @@ static void attach_again(char **members, unsigned int n, struct thread *t)
 	vt_end();
 }
 
+/* --- faults --- */
+
+static void fault_set(const char *where, const char *file, const char *text)
+{
+	char path[100];
+
+	snprintf(path, sizeof(path), "/sys/kernel/debug/%s/%s", where, file);
+	vt_need(!vt_write(path, text), "write %s to %s", text, path);
+}
+
+/*
+ * Allocations fail in our own calls only, requests for whoever makes them: the
+ * workers of the module, too. Both rarely enough that the pool lives.
+ */
+static void inject(bool on, char **paths, unsigned int nr_paths)
+{
+	static const char *const what[] = { "failslab", "fail_page_alloc",
+					    "fail_make_request" };
+	char path[100];
+	unsigned int i;
+
+	for (i = 0; i < 3; i++) {
+		fault_set(what[i], "probability", "0");
+		if (!on)
+			continue;
+		fault_set(what[i], "verbose", "0");
+		fault_set(what[i], "times", "-1");
+		/* One in so many, of those that the probability is for. */
+		fault_set(what[i], "interval", i < 2 ? "50" : "100");
+		fault_set(what[i], "task-filter", i < 2 ? "Y" : "N");
+		if (i < 2)
+			fault_set(what[i], "ignore-gfp-wait", "N");
+	}
+	if (on)
+		fault_set("fail_page_alloc", "min-order", "0");
+	for (i = 0; i < nr_paths; i++) {
+		snprintf(path, sizeof(path), "/sys/class/block/%s/make-it-fail",
+			 strrchr(paths[i], '/') + 1);
+		vt_need(!vt_write(path, on ? "1" : "0"), "write to %s", path);
+	}
+	for (i = 0; on && i < 3; i++)
+		fault_set(what[i], "probability", "50");
+}
+
 int main(int argc, char **argv)
 {
 	static struct thread threads[THREADS];
@@ -769,7 +844,12 @@ int main(int argc, char **argv)
 	uint64_t start, operations;
 	unsigned int i;
 
-	vt_need(argc >= 4, "usage: random_ops POOL OPERATIONS SEED [MEMBER...]");
+	if (argc > 1 && !strcmp(argv[1], "-f")) {
+		faults = true;
+		argc--;
+		argv++;
+	}
+	vt_need(argc >= 4, "usage: random_ops [-f] POOL OPERATIONS SEED [MEMBER...]");
 	kvc = kvc_open(NULL, (unsigned int)atoi(argv[1]));
 	operations = budget = strtoull(argv[2], NULL, 0);
 	seed0 = strtoull(argv[3], NULL, 0);
@@ -788,19 +868,24 @@ int main(int argc, char **argv)
 	vt_begin("%llu random operations by %d threads, every byte as a cache may answer",
 		 (unsigned long long)operations, THREADS);
 	start = vt_ms();
+	if (faults)
+		inject(true, argv + 4, (unsigned int)argc - 4);
 	for (i = 0; i < THREADS; i++)
 		pthread_create(&ids[i], NULL, run, &threads[i]);
 	for (i = 0; i < THREADS; i++)
 		pthread_join(ids[i], NULL);
+	if (faults)
+		inject(false, argv + 4, (unsigned int)argc - 4);
 	kvc_info(kvc, &now, NULL, 0);
-	vt_note("%llu ms, seed %llu: %llu put, %llu there already, %llu gets (%llu hits, %llu misses), %llu deleted, %llu listings, %llu EAGAIN",
+	vt_note("%llu ms, seed %llu: %llu put, %llu there already, %llu gets (%llu hits, %llu misses), %llu deleted, %llu listings, %llu EAGAIN, %llu EIO",
 		(unsigned long long)(vt_ms() - start), (unsigned long long)seed0,
 		(unsigned long long)count[C_PUT], (unsigned long long)count[C_EXISTS],
 		(unsigned long long)count[C_GET], (unsigned long long)count[C_HIT],
 		(unsigned long long)count[C_MISS],
 		(unsigned long long)count[C_DELETE],
 		(unsigned long long)count[C_LIST],
-		(unsigned long long)count[C_AGAIN]);
+		(unsigned long long)count[C_AGAIN],
+		(unsigned long long)count[C_EIO]);
 	vt_note("%llu evicted, %llu rewritten, %llu expired, %llu checkpoints, incarnation %llu then %llu",
 		(unsigned long long)now.evicted_objects,
 		(unsigned long long)now.rewritten_objects,
@@ -810,7 +895,8 @@ int main(int argc, char **argv)
 		(unsigned long long)now.incarnation);
 	vt_expect(!now.bad_data, "%llu objects were blamed",
 		  (unsigned long long)now.bad_data);
-	vt_expect(count[C_AGAIN] * 20 <= operations || vt_kernel_said(": suspect:"),
+	vt_expect(count[C_AGAIN] * 20 <= operations || faults ||
+		  vt_kernel_said(": suspect:"),
 		  "EAGAIN %llu times", (unsigned long long)count[C_AGAIN]);
 	vt_end();
 	if (argc > 4)
