@@ -745,6 +745,7 @@ static void test_unknown(void)
 	vt_begin("ioctls that don't exist are ENOTTY, and there is nothing but ioctls");
 	for (i = 0; i < NR_CALLS; i++)
 		known[_IOC_NR(calls[i].cmd)] = 1;
+	known[_IOC_NR(KVCACHE_IOC_WATCH)] = 1;
 	for (nr = 0; nr < 256; nr++) {
 		for (type = 0; type < 256; type++) {
 			if (type == 'K' && known[nr])
