@@ -239,6 +239,8 @@ static int kvc_put_reserve(struct kvc_op *op, struct kvc_reservation *r)
 			return ret;
 		err = -EAGAIN;
 	}
+	if (err == -EIO && READ_ONCE(join->stopping))
+		return -ESTALE;		/* its journals were ended, not broken */
 	return err == -EIO && quota ? -EDQUOT : err;
 }
 
