@@ -543,9 +543,12 @@ static int kvc_join_show(struct kvc_join *join, char *reason)
 
 	kvc_join_stop_beat(join);
 	join->state = KVC_SLOT_ACTIVE;
-	do {
+	for (;;) {
 		err = kvc_slot_beat(join, join->g->lease_ms / 4);
-	} while (err && kvc_join_lease_ok(join));
+		if (!err || !kvc_join_lease_ok(join))
+			break;
+		msleep(join->g->heartbeat_ms / 4);
+	}
 	if (!err)
 		return 0;
 	kvc_reason(reason, "pool %s: the lease ran out while joining (%d)",

@@ -610,6 +610,9 @@ static void kvc_meta_end_io(struct bio *bio)
 	struct kvc_meta_io *io = bio->bi_private;
 	const blk_status_t status = bio->bi_status;
 
+	/* It was sent, and no answer came that says what became of it. */
+	io->unsure = io->op == REQ_OP_WRITE && bio->bi_bdev &&
+		     status != BLK_STS_AGAIN && kvc_status_accuses(status);
 	kvc_member_done(io->m, bio, io->nr << KVC_BLOCK_SHIFT);
 	if (io->op == REQ_OP_READ && is_vmalloc_addr(io->buf))
 		invalidate_kernel_vmap_range(io->buf, io->nr << KVC_BLOCK_SHIFT);
@@ -626,6 +629,7 @@ void kvc_meta_submit(struct kvc_meta_io *io)
 	unsigned int i;
 
 	kvc_members_get(io->m->set);
+	io->unsure = false;
 	if (WARN_ON_ONCE(!io->nr || io->nr > KVC_META_MAX_BLOCKS ||
 			 offset_in_page(io->buf))) {
 		kvc_meta_end(io, -EINVAL);

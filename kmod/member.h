@@ -268,6 +268,7 @@ static inline void kvc_members_put(struct kvc_member_set *set)
  * @done: called in any context when it has ended; may free the structure
  * @private: for the caller
  * @error: 0 or negative errno, valid in @done
+ * @unsure: likewise: it failed, but what was to be written may land yet
  *
  * The structure and @buf belong to the I/O from submit until @done.
  * kvc_meta_submit() may sleep.
@@ -282,6 +283,7 @@ struct kvc_meta_io {
 	void (*done)(struct kvc_meta_io *io);
 	void *private;
 	int error;
+	bool unsure;
 };
 
 void kvc_meta_submit(struct kvc_meta_io *io);

@@ -233,6 +233,11 @@ static void kvc_slot_landed(struct kvc_meta_io *io)
 	c->error = io->error;
 	if (!io->error)
 		c->landed = c->beat;
+	if (io->unsure) {
+		c->unsure = true;
+		c->unsure_until = jiffies +
+				  msecs_to_jiffies(s->join->g->q_ms);
+	}
 	WRITE_ONCE(c->busy, false);
 	wake_up_all(&s->wait);
 	spin_unlock_irqrestore(&s->lock, flags);
@@ -293,6 +298,19 @@ static bool kvc_slot_decided(struct kvc_slots *s)
 	return landed > s->nr_copies / 2 || landed + open <= s->nr_copies / 2;
 }
 
+/* May a copy be written now? */
+static bool kvc_slot_copy_free(struct kvc_slots *s, struct kvc_slot_copy *c)
+{
+	bool is_free;
+
+	spin_lock_irq(&s->lock);
+	if (c->unsure && time_after_eq(jiffies, c->unsure_until))
+		c->unsure = false;
+	is_free = !c->busy && !c->unsure;
+	spin_unlock_irq(&s->lock);
+	return is_free;
+}
+
 int kvc_slot_beat(struct kvc_join *join, unsigned int timeout_ms)
 {
 	struct kvc_slots *s = join->slots;
@@ -302,7 +320,7 @@ int kvc_slot_beat(struct kvc_join *join, unsigned int timeout_ms)
 	s->beat++;
 	kvc_slot_update(join);
 	for (i = 0; i < s->nr_copies; i++)
-		if (!READ_ONCE(s->copies[i].busy))
+		if (kvc_slot_copy_free(s, &s->copies[i]))
 			kvc_slot_send(join, i);
 	wait_event_timeout(s->wait, kvc_slot_decided(s),
 			   msecs_to_jiffies(timeout_ms));

@@ -9,12 +9,17 @@
 #include <linux/wait.h>
 #include "pool.h"
 
-/* One copy of our slot: at most one write to it at a time (protocol rule 31). */
+/*
+ * One copy of our slot: at most one write to it at a time, and none while an
+ * earlier one may land yet (protocol rule 31).
+ */
 struct kvc_slot_copy {
 	struct kvc_meta_io io;
 	struct work_struct send;
 	struct kvc_slots *slots;
 	bool busy;
+	bool unsure;	/* a write failed that may land yet ... */
+	unsigned long unsure_until;	/* ... until then, in jiffies */
 	int error;
 	u64 landed;	/* last beat that is known to be down */
 	u64 beat;	/* beat that is being written */
@@ -46,7 +51,8 @@ struct kvc_slot_look {
  * @wait: for copies
  * @looks: at the same
  * @round: of looks; each kvc_slot_ours() begins one
- * @lock: guards copies' and looks' busy, error and landed against completions
+ * @lock: guards copies' and looks' busy, unsure, error and landed against
+ *	completions
  * @buried: dead slots have been marked as left (after Q), or are being
  * @bury: does that
  */
