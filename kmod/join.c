@@ -418,7 +418,7 @@ static int kvc_join_alloc(struct kvc_pool *pool, struct kvc_join **out)
 	join->wq = alloc_workqueue("kvcache_ag", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	join->beat_wq = alloc_workqueue("kvcache_beat",
 					WQ_UNBOUND | WQ_HIGHPRI | WQ_MEM_RECLAIM,
-					1 + 2 * KVC_MAX_SLOT_COPIES);
+					1 + 3 * KVC_MAX_SLOT_COPIES);
 	join->ags = kvcalloc(join->g->nr_ags, sizeof(*join->ags), GFP_KERNEL);
 	join->cpu_ag = alloc_percpu(u32);
 	if (!join->wq || !join->beat_wq || !join->ags || !join->cpu_ag)

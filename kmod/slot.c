@@ -12,6 +12,7 @@ static size_t kvc_slot_bytes(const struct kvc_geometry *g)
 }
 
 static void kvc_slots_bury_work(struct work_struct *work);
+static void kvc_slot_scan(struct work_struct *work);
 
 /*
  * Submission may sleep until the device has a request free. By a work for each
@@ -46,12 +47,14 @@ int kvc_slots_init(struct kvc_join *join)
 	for (i = 0; i < s->nr_copies; i++) {
 		INIT_WORK(&s->copies[i].send, kvc_slot_send_copy);
 		INIT_WORK(&s->looks[i].send, kvc_slot_send_look);
+		INIT_WORK(&s->scans[i].work, kvc_slot_scan);
+		s->scans[i].slots = s;
+		s->scans[i].place = kvc_place_slot(g, 0, i, 0);
 	}
 	s->parts = kvcalloc(n, sizeof(*s->parts), GFP_KERNEL);
 	s->unknown = kcalloc(BITS_TO_LONGS(g->nr_slots), sizeof(long), GFP_KERNEL);
 	s->dead = kcalloc(BITS_TO_LONGS(g->nr_slots), sizeof(long), GFP_KERNEL);
-	s->read_buf = kvmalloc(g->nr_slots * kvc_slot_bytes(g), GFP_KERNEL);
-	if (!s->parts || !s->unknown || !s->dead || !s->read_buf)
+	if (!s->parts || !s->unknown || !s->dead)
 		return -ENOMEM;
 	for (i = 0; i < n; i++) {
 		s->parts[i] = kzalloc(sizeof(**s->parts), GFP_KERNEL);
@@ -68,7 +71,9 @@ int kvc_slots_init(struct kvc_join *join)
 		s->looks[i].slots = s;
 		s->copies[i].buf = kvmalloc(kvc_slot_bytes(g), GFP_KERNEL);
 		s->looks[i].buf = (void *)__get_free_page(GFP_KERNEL);
-		if (!s->copies[i].buf || !s->looks[i].buf)
+		s->scans[i].buf = kvmalloc(g->nr_slots * kvc_slot_bytes(g),
+					   GFP_KERNEL);
+		if (!s->copies[i].buf || !s->looks[i].buf || !s->scans[i].buf)
 			return -ENOMEM;
 	}
 	return 0;
@@ -83,22 +88,24 @@ void kvc_slots_destroy(struct kvc_join *join)
 		return;
 	for (i = 0; i < s->nr_copies; i++)
 		wait_event(s->wait, !READ_ONCE(s->copies[i].busy) &&
-				    !READ_ONCE(s->looks[i].busy));
+				    !READ_ONCE(s->looks[i].busy) &&
+				    !READ_ONCE(s->scans[i].busy));
 	/* A completion is done with us once it has let the lock go. */
 	spin_lock_irq(&s->lock);
 	spin_unlock_irq(&s->lock);
 	for (i = 0; i < s->nr_copies; i++) {
 		cancel_work_sync(&s->copies[i].send);
 		cancel_work_sync(&s->looks[i].send);
+		cancel_work_sync(&s->scans[i].work);
 		kvfree(s->copies[i].buf);
 		free_page((unsigned long)s->looks[i].buf);
+		kvfree(s->scans[i].buf);
 	}
 	for (i = 0; s->parts && i < join->g->nr_slots * join->g->slot_blocks; i++)
 		kfree(s->parts[i]);
 	kvfree(s->parts);
 	kfree(s->unknown);
 	kfree(s->dead);
-	kvfree(s->read_buf);
 	kfree(s);
 	join->slots = NULL;
 }
@@ -111,7 +118,7 @@ static void kvc_slot_take(struct kvc_join *join, u32 copy, u32 i,
 	struct kvc_slots *s = join->slots;
 	u32 slot = i / g->slot_blocks, part = i % g->slot_blocks;
 	struct kvc_place p = kvc_place_slot(g, slot, copy, part);
-	const void *block = s->read_buf + ((size_t)i << KVC_BLOCK_SHIFT);
+	const void *block = s->scans[copy].buf + ((size_t)i << KVC_BLOCK_SHIFT);
 	enum kvc_block_verdict v;
 
 	v = kvc_block_verify(block, KVC_BLOCK_SLOT, g->uuid, &p);
@@ -128,13 +135,94 @@ static void kvc_slot_take(struct kvc_join *join, u32 copy, u32 i,
 		*s->parts[i] = *info;
 }
 
+static void kvc_slot_scan(struct work_struct *work)
+{
+	struct kvc_slot_scan *c = container_of(work, struct kvc_slot_scan, work);
+	struct kvc_slots *s = c->slots;
+	const struct kvc_geometry *g = s->join->g;
+	int err;
+
+	err = kvc_meta_read(&s->join->set->m[c->place.member], c->place.block,
+			    g->nr_slots * g->slot_blocks, c->buf);
+	spin_lock_irq(&s->lock);
+	c->landed = !err;
+	WRITE_ONCE(c->busy, false);
+	wake_up_all(&s->wait);
+	spin_unlock_irq(&s->lock);
+}
+
+/* Begin to read all copies; which of them is the answer, as bits. */
+static unsigned long kvc_slots_begin_scan(struct kvc_join *join)
+{
+	struct kvc_slots *s = join->slots;
+	unsigned long begun = 0;
+	u32 i;
+
+	for (i = 0; i < s->nr_copies; i++) {
+		struct kvc_slot_scan *c = &s->scans[i];
+
+		/* One that is still out from before would show what was before. */
+		if (READ_ONCE(c->busy) ||
+		    kvc_member_health(&join->set->m[c->place.member]) ==
+			    KVC_HEALTH_FAILED)
+			continue;
+		c->landed = false;
+		c->busy = true;
+		begun |= BIT(i);
+		queue_work(join->beat_wq, &c->work);
+	}
+	return begun;
+}
+
+/*
+ * Have all copies been read that are on live members, and most of all? Or will no
+ * more be? @landed: those that have, as bits.
+ */
+static bool kvc_slots_scanned(struct kvc_join *join, unsigned long begun,
+			      unsigned long *landed)
+{
+	struct kvc_slots *s = join->slots;
+	u32 i, busy = 0, live = 0;
+
+	*landed = 0;
+	spin_lock_irq(&s->lock);
+	for_each_set_bit(i, &begun, s->nr_copies) {
+		struct kvc_slot_scan *c = &s->scans[i];
+
+		if (!c->busy) {
+			*landed |= c->landed ? BIT(i) : 0;
+			continue;
+		}
+		busy++;
+		live += kvc_member_health(&join->set->m[c->place.member]) ==
+			KVC_HEALTH_LIVE;
+	}
+	spin_unlock_irq(&s->lock);
+	return !busy || (!live && hweight_long(*landed) > s->nr_copies / 2);
+}
+
+static unsigned long kvc_slots_scan(struct kvc_join *join)
+{
+	unsigned long end = jiffies + msecs_to_jiffies(join->g->lease_ms) + 1;
+	unsigned long landed, begun = kvc_slots_begin_scan(join);
+
+	/* In turns: a member may become suspect in between. */
+	while (!wait_event_timeout(join->slots->wait,
+				   kvc_slots_scanned(join, begun, &landed),
+				   msecs_to_jiffies(KVC_WATCH_MS)) &&
+	       time_before(jiffies, end))
+		;
+	return landed;
+}
+
 int kvc_slots_read(struct kvc_join *join)
 {
 	const struct kvc_geometry *g = join->g;
 	struct kvc_slots *s = join->slots;
 	u32 n = g->nr_slots * g->slot_blocks;
 	struct kvc_slot_info *info;
-	u32 copy, i, readable = 0;
+	unsigned long landed;
+	u32 copy, i;
 	u8 *state;
 
 	info = kmalloc(sizeof(*info), GFP_KERNEL);
@@ -144,14 +232,8 @@ int kvc_slots_read(struct kvc_join *join)
 		kvfree(state);
 		return -ENOMEM;
 	}
-	for (copy = 0; copy < s->nr_copies; copy++) {
-		struct kvc_place p = kvc_place_slot(g, 0, copy, 0);
-		struct kvc_member *m = &join->set->m[p.member];
-
-		if (kvc_member_health(m) == KVC_HEALTH_FAILED ||
-		    kvc_meta_read(m, p.block, n, s->read_buf))
-			continue;
-		readable++;
+	landed = kvc_slots_scan(join);
+	for_each_set_bit(copy, &landed, s->nr_copies) {
 		for (i = 0; i < n; i++) {
 			bool sound = false, rotten = false;
 
@@ -171,7 +253,7 @@ int kvc_slots_read(struct kvc_join *join)
 	}
 	kfree(info);
 	kvfree(state);
-	return readable > s->nr_copies / 2 ? 0 : -EIO;
+	return hweight_long(landed) > s->nr_copies / 2 ? 0 : -EIO;
 }
 
 u64 kvc_slots_shown(struct kvc_join *join, u32 ag)

@@ -38,6 +38,16 @@ struct kvc_slot_look {
 	void *buf;
 };
 
+/* A read of one copy of all slots; one at a time. */
+struct kvc_slot_scan {
+	struct work_struct work;
+	struct kvc_slots *slots;
+	struct kvc_place place;
+	bool busy;
+	bool landed;	/* it was read */
+	u8 *buf;
+};
+
 /**
  * struct kvc_slots - all slots as last read, and our own
  * @join: attachment
@@ -45,14 +55,13 @@ struct kvc_slot_look {
  * @parts: the blocks of each slot, of the highest sequence seen
  * @unknown: bit per slot: no sound copy, though something was written
  * @dead: bit per slot: not left in good order, and silent for a lease
- * @read_buf: one copy of all slots
  * @copies: of our own slot
  * @beat: number of the present beat
  * @wait: for copies
  * @looks: at the same
+ * @scans: of all slots
  * @round: of looks; each kvc_slot_ours() begins one
- * @lock: guards copies' and looks' busy, unsure, error and landed against
- *	completions
+ * @lock: guards busy, unsure, error and landed of copies, looks and scans
  * @buried: dead slots have been marked as left (after Q), or are being
  * @bury: does that
  */
@@ -62,13 +71,13 @@ struct kvc_slots {
 	struct kvc_slot_info **parts;	/* [slot * slot_blocks + part] */
 	unsigned long *unknown;
 	unsigned long *dead;
-	u8 *read_buf;
 	struct kvc_slot_copy copies[KVC_MAX_SLOT_COPIES];
 	u64 beat;
 	wait_queue_head_t wait;
 	spinlock_t lock;
 	struct kvc_slot_look looks[KVC_MAX_SLOT_COPIES];
 	u64 round;
+	struct kvc_slot_scan scans[KVC_MAX_SLOT_COPIES];
 	bool buried;
 	struct work_struct bury;
 };
@@ -78,6 +87,10 @@ void kvc_slots_destroy(struct kvc_join *join);
 
 /**
  * kvc_slots_read() - read every slot from all copies that can be read
+ *
+ * From all at the same time. One whose member is suspect, or becomes it, is
+ * waited for as long as those of live members are not enough, but for no longer
+ * than a lease.
  *
  * Keeps the highest sequence seen of each (protocol rule 13). Return: 0, or
  * -EIO if a majority of copies can't be read.
