@@ -31,6 +31,7 @@
  * which take seconds more.
  */
 #define SLACK_MS	1500
+#define PATIENT_MS	60000	/* a deadline that is never reached */
 #define BACK_MS		30000	/* until all is well again */
 
 static struct vt_members pool;	/* as the host sees it */
@@ -197,7 +198,9 @@ static void *work(void *arg)
 
 	while (!__atomic_load_n(&w->stop, __ATOMIC_RELAXED)) {
 		unsigned int i = (unsigned int)vt_below(&w->rng, OWN);
-		unsigned int deadline = deadlines[vt_below(&w->rng, 3)];
+		/* One doesn't mind waiting; nobody is to wait for it. */
+		unsigned int deadline = w->id ? deadlines[vt_below(&w->rng, 3)] :
+						PATIENT_MS;
 		struct vt_object *o = &kept[vt_below(&w->rng, KEPT)];
 
 		switch (vt_below(&w->rng, 8)) {
@@ -392,8 +395,7 @@ static void outage(unsigned int down_ms, bool longer)
 {
 	u64 incarnation = info_of(NULL).incarnation;
 	struct kvcache_info info;
-	uint64_t start;
-	long well;
+	uint64_t start, back;
 
 	load_start();
 	vt_sleep_ms(700);
@@ -401,19 +403,24 @@ static void outage(unsigned int down_ms, bool longer)
 	start = vt_ms();
 	vt_sleep_ms(down_ms);
 	shell("kvc-fabric-up");
-	start = vt_ms() - start;
+	back = vt_ms();
+	start = back - start;
 	/* Under load for a while, then see. */
 	vt_sleep_ms(1500);
 	load_stop(longer ? "longer than a lease" : "shorter than a lease");
-	well = wait_well(longer ? "longer than a lease" : "shorter than a lease");
+	wait_well(longer ? "longer than a lease" : "shorter than a lease");
+	back = vt_ms() - back;
 	info = info_of(NULL);
-	vt_note("down for %llu ms; all was well %ld ms after the load%s",
-		(unsigned long long)start, well,
+	vt_note("down for %llu ms; all was well %llu ms after its end%s",
+		(unsigned long long)start, (unsigned long long)back,
 		info.incarnation == incarnation ? "" : ", in a new incarnation");
 	if (longer)
 		vt_expect(info.incarnation > incarnation,
 			  "the lease of %u ms did not run out in %llu ms", lease_ms,
 			  (unsigned long long)start);
+	/* To join anew takes a lease and a half, and the path has to be back. */
+	vt_expect(back < 3 * lease_ms + 5000, "all was well only after %llu ms",
+		  (unsigned long long)back);
 }
 
 static void test_outages(void)
