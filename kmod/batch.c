@@ -115,7 +115,7 @@ static int kvc_run_copy_ios(struct kvc_run *r, void __user *arg)
 	err = kvc_struct_in(b, sizeof(*b), arg);
 	if (err)
 		return err;
-	if (b->flags || b->reserved || !b->count ||
+	if (b->flags & ~KVCACHE_BATCH_FLAGS || b->reserved || !b->count ||
 	    b->count > KVCACHE_BATCH_MAX ||
 	    b->io_size != sizeof(struct kvcache_io) ||
 	    b->deadline_ms > KVCACHE_DEADLINE_MAX_MS)
@@ -206,6 +206,7 @@ static int kvc_window_set(struct kvc_run *r, struct kvc_window_key *w,
 	w->op.join = join;
 	w->op.key = &w->key;
 	w->op.deadline = r->deadline;
+	w->op.settle = r->b.flags & KVCACHE_BATCH_SETTLE;
 	w->op.range = io->flags & KVCACHE_IO_RANGE;
 	w->op.offset = io->offset;
 	w->op.depth = io->depth;

@@ -36,7 +36,8 @@ static long kvc_ioctl_caps(void __user *arg)
 	size = c.size;
 	c.version = KVCACHE_API_VERSION;
 	c.features = KVCACHE_FEAT_PIN | KVCACHE_FEAT_RANGE | KVCACHE_FEAT_LIST |
-		     KVCACHE_FEAT_NVME_KV | KVCACHE_FEAT_WATCH;
+		     KVCACHE_FEAT_NVME_KV | KVCACHE_FEAT_WATCH |
+		     KVCACHE_FEAT_SETTLE;
 	c.key_max = KVCACHE_KEY_MAX;
 	c.batch_max = KVCACHE_BATCH_MAX;
 	c.iov_max = KVCACHE_IOV_MAX;

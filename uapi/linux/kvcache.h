@@ -55,6 +55,7 @@
 #define KVCACHE_FEAT_LIST	(1ULL << 2)
 #define KVCACHE_FEAT_NVME_KV	(1ULL << 3)	/* NVMe KV commands */
 #define KVCACHE_FEAT_WATCH	(1ULL << 4)	/* streams of what was dropped */
+#define KVCACHE_FEAT_SETTLE	(1ULL << 5)	/* KVCACHE_BATCH_SETTLE */
 
 /**
  * struct kvcache_caps - KVCACHE_IOC_CAPS: what this kernel can do
@@ -203,10 +204,19 @@ struct kvcache_io {
 	__u64	reserved[2];
 };
 
+/*
+ * struct kvcache_batch.flags. The deadline does not end the wait for I/O on the
+ * callers' memory: when the call returns, none is under way (KVCACHE_IO_BUSY is
+ * never set, unless a fatal signal came). For memory that can't be given up: the
+ * transport's own limits then bound the call.
+ */
+#define KVCACHE_BATCH_SETTLE	(1U << 0)
+#define KVCACHE_BATCH_FLAGS	(1U << 0)
+
 /**
  * struct kvcache_batch - PUT, GET, EXISTS, DELETE: one call, many keys
  * @size: in: sizeof(struct kvcache_batch)
- * @flags: in: 0
+ * @flags: in: KVCACHE_BATCH_*
  * @pool: in: pool number, 0: the default pool (the lowest that is attached)
  * @tenant: in: tenant that the keys belong to
  * @ios: in: user pointer to an array of struct kvcache_io

@@ -26,14 +26,15 @@ static uint64_t now_ms(void)
 }
 
 /* One call of the kernel: 0 or -errno. */
-static int submit(struct kvc *kvc, unsigned long command, uint32_t tenant,
-		  uint32_t deadline_ms, struct kvcache_io *ios, size_t count,
-		  uint32_t *done)
+static int submit(struct kvc *kvc, unsigned long command,
+		  const struct kvc_call *call, uint32_t deadline_ms,
+		  struct kvcache_io *ios, size_t count, uint32_t *done)
 {
 	struct kvcache_batch batch = {
 		.size = sizeof(batch),
+		.flags = call->flags,
 		.pool = kvc->pool,
-		.tenant = tenant,
+		.tenant = call->tenant,
 		.ios = (uint64_t)(uintptr_t)ios,
 		.count = (uint32_t)count,
 		.io_size = sizeof(*ios),
@@ -83,7 +84,7 @@ static ssize_t submit_parts(struct kvc *kvc, unsigned long command,
 			leave_out(ios + at, count - at, -ETIMEDOUT);
 			break;
 		}
-		error = submit(kvc, command, call->tenant,
+		error = submit(kvc, command, call,
 			       at ? (uint32_t)(end - now) : deadline_ms,
 			       ios + at, part, &done);
 		if (error && !at)
@@ -121,8 +122,8 @@ static ssize_t run(struct kvc *kvc, unsigned long command,
 		return -EINVAL;
 	if (count > kvc->batch_max)
 		return submit_parts(kvc, command, call, ios, count);
-	error = submit(kvc, command, call->tenant, call->deadline_ms, ios,
-		       count, &done);
+	error = submit(kvc, command, call, call->deadline_ms, ios, count,
+		       &done);
 	return error ? error : (ssize_t)done;
 }
 

@@ -33,6 +33,8 @@ struct kvc;
  * struct kvc_call - what holds for all keys of one call
  * @tenant: tenant that the keys belong to
  * @deadline_ms: for the whole call; 0: KVCACHE_DEADLINE_DEFAULT_MS
+ * @flags: KVC_SETTLE: put and get return only when the kernel is done with their
+ *	memory, whatever the deadline; or 0
  * @reserved: 0
  *
  * NULL in its place means all zeroes.
@@ -40,8 +42,11 @@ struct kvc;
 struct kvc_call {
 	uint32_t tenant;
 	uint32_t deadline_ms;
-	uint64_t reserved;
+	uint32_t flags;
+	uint32_t reserved;
 };
+
+#define KVC_SETTLE KVCACHE_BATCH_SETTLE
 
 /* --- handle: kvc_open(3) --- */
 

@@ -6,8 +6,7 @@ them: an operation is submitted and gets a number; threads of ours do it, a part
 of its keys each; when all parts are done an event fd becomes readable, and
 drain_completions() tells (number, ok, error, results).
 
-An object is a hit or it isn't: only a store can fail. There is one exception to
-"every operation completes": see kvcache.Busy.
+An object is a hit or it isn't: only a store can fail.
 """
 
 import errno
@@ -17,7 +16,7 @@ import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from kvcache import DEVICE, Busy, Pool, address
+from kvcache import DEVICE, Pool, address
 
 __all__ = ["Connector"]
 
@@ -36,7 +35,6 @@ class _Operation:
         self.done = [False] * len(keys)
         self.parts = parts
         self.error = ""
-        self.lost = False
 
 
 class Connector:
@@ -56,7 +54,6 @@ class Connector:
         # Guards the completions, what operations gather, and closing.
         self._lock = threading.Lock()
         self._completions = []
-        self._lost = []
         self._closed = False
 
     def event_fd(self) -> int:
@@ -102,26 +99,17 @@ class Connector:
     # --- in threads ---
 
     def _run(self, function, operation: _Operation, part: slice) -> None:
-        done, error, lost = [], "", False
+        done, error = [], ""
         try:
             done, error = function(operation.keys[part], operation.memory[part])
-        except Busy:
-            lost = True
         except Exception as problem:  # so that the operation ends
             logger.exception("kvcache: an operation failed")
             error = str(problem) or repr(problem)
         with self._lock:
             operation.done[part] = done or operation.done[part]
             operation.error = operation.error or error
-            operation.lost = operation.lost or lost
             operation.parts -= 1
             if operation.parts:
-                return
-            if operation.lost:
-                # Its memory must not be used again: never tell.
-                self._lost.append(operation)
-                logger.critical("kvcache: a get's memory is lost: the device did not "
-                                "answer in time")
                 return
             self._completions.append((operation.number, not operation.error,
                                       operation.error, operation.done))

@@ -134,9 +134,11 @@ int kvcm_open(const struct kvcm_options *options, struct kvcm **store)
 	if (!s)
 		return KVCM_INTERNAL_ERROR;
 	s->get.tenant = options->tenant;
+	s->get.flags = KVC_SETTLE;
 	s->get.deadline_ms = options->get_deadline_ms ? options->get_deadline_ms :
 							GET_DEADLINE_MS;
 	s->put.tenant = options->tenant;
+	s->put.flags = KVC_SETTLE;
 	s->put.deadline_ms = options->put_deadline_ms ? options->put_deadline_ms :
 							PUT_DEADLINE_MS;
 	s->kvc = kvc_open(options->device, options->pool);
@@ -206,7 +208,6 @@ static bool settle(struct kvcm_item *item, const struct kvcache_io *io,
 	bool bad_key = !item->key_len || item->key_len > KVCACHE_KEY_MAX;
 
 	item->size = io->length;
-	item->busy = operation == GET && io->out_flags & KVCACHE_IO_BUSY;
 	item->result = error_of(status, operation);
 	if (status == -EINVAL && bad_key)
 		item->result = KVCM_INVALID_KEY;

@@ -43,8 +43,8 @@ const char *kvcm_strerror(int64_t error);
  * @device: NULL: /dev/kvcache
  * @pool: number of the pool, 0: the lowest that is attached
  * @tenant: whose objects
- * @get_deadline_ms: of a batch of gets, 0: a minute. Longer than the transport's
- *	own limits, see struct kvcm_item.busy
+ * @get_deadline_ms: of a batch of gets, 0: a minute. Whatever it says, a call
+ *	returns only when the kernel is done with the memory that it was given
  * @put_deadline_ms: of any other call, 0: 10 s
  *
  * NULL in its place means all zeroes.
@@ -70,8 +70,6 @@ void kvcm_close(struct kvcm *store);
  * @nr_slices: how many, at most 16384
  * @size: out: bytes of the object, where known
  * @result: out: put, delete: 0; get: bytes read; exists: 1 or 0; or an error
- * @busy: out: get: the deadline passed while the device may yet write to the
- *	memory: it must not be used again until it has been unmapped
  * @reserved: 0
  */
 struct kvcm_item {
@@ -81,8 +79,7 @@ struct kvcm_item {
 	size_t nr_slices;
 	uint64_t size;
 	int64_t result;
-	uint32_t busy;
-	uint32_t reserved;
+	uint64_t reserved;
 };
 
 /*

@@ -12,7 +12,7 @@ import os
 import struct
 from typing import Iterator, NamedTuple, Sequence, Union
 
-__all__ = ["DEVICE", "KEY_MAX", "Busy", "Info", "Object", "Pool", "Result", "address"]
+__all__ = ["DEVICE", "KEY_MAX", "Info", "Object", "Pool", "Result", "address"]
 
 DEVICE = "/dev/kvcache"
 KEY_MAX = 512
@@ -21,17 +21,8 @@ KEY_MAX = 512
 _IO = struct.Struct("=QHHIQQQQQQQiI16x")
 _IOVEC = struct.Struct("=QQ")
 _IO_IOVEC = 1 << 0
-_IO_BUSY = 1 << 0
+_SETTLE = 1 << 0
 _DEPTH_MAX = 0xFFFF
-
-
-class Busy(RuntimeError):
-    """A get gave up while the device may still write to the memory.
-
-    The memory must not be used again while it is mapped. That takes a device
-    which is silent for longer than the deadline of gets: give them one that is
-    longer than the transport's own time limits.
-    """
 
 
 class Result(NamedTuple):
@@ -65,7 +56,8 @@ class _Call(ctypes.Structure):
     _fields_ = [
         ("tenant", ctypes.c_uint32),
         ("deadline_ms", ctypes.c_uint32),
-        ("reserved", ctypes.c_uint64),
+        ("flags", ctypes.c_uint32),
+        ("reserved", ctypes.c_uint32),
     ]
 
 
@@ -145,16 +137,16 @@ class Pool:
     """An attached pool.
 
     device, number: as kvc_open(3). tenant: whose keys. get_ms, put_ms:
-    deadlines of a whole call, of gets, and of all else. A get should wait until
-    the device has answered or the transport has given up on it (see Busy).
+    deadlines of a whole call, of gets, and of all else. Whatever they say, a call
+    returns only when the kernel is done with the memory that it was given.
     """
 
     def __init__(self, device: str = DEVICE, number: int = 0, tenant: int = 0,
                  get_ms: int = 60000, put_ms: int = 10000):
         self._kvc = None
         self._lib = _load()
-        self._get = _Call(tenant, get_ms, 0)
-        self._put = _Call(tenant, put_ms, 0)
+        self._get = _Call(tenant, get_ms, _SETTLE, 0)
+        self._put = _Call(tenant, put_ms, _SETTLE, 0)
         self._kvc = self._lib.kvc_open(device.encode(), number)
         if not self._kvc:
             error = ctypes.get_errno()
@@ -225,15 +217,7 @@ class Pool:
         done = function(self._kvc, ctypes.byref(call), address(ios)[0], count)
         if done < 0:
             return [Result(-done, 0, 0)] * count
-        results = []
-        busy = False
-        for io in _IO.iter_unpack(ios):
-            results.append(Result(-io[11], io[9], io[10]))
-            busy = busy or io[12] & _IO_BUSY
-        # The source of a put that was given up is only read.
-        if busy and function is self._lib.kvc_batch_get:
-            raise Busy("the device may still write to memory of a get")
-        return results
+        return [Result(-io[11], io[9], io[10]) for io in _IO.iter_unpack(ios)]
 
     def list(self, prefix: bytes = b"") -> Iterator[Object]:
         """What is in the pool, of this tenant: reads media, so for management.

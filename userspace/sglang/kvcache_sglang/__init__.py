@@ -10,7 +10,7 @@ side pool. A key says what the bytes depend on:
 so that an engine that would lay the page out in another way never finds it.
 
 Whatever the pool answers, the engine sees hits and misses, never an exception:
-save for kvcache.Busy, which must end the thread that would reuse the memory.
+
 """
 
 import errno
