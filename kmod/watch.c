@@ -175,7 +175,7 @@ static ssize_t kvc_watch_take(struct kvc_watch *r, char __user *to, size_t room)
 		.entry_len = sizeof(rescan),
 		.what = KVCACHE_EVENT_RESCAN,
 	};
-	u32 n = kvc_watch_fits(r, room);
+	ssize_t n = kvc_watch_fits(r, room);
 
 	if (!n && r->head != r->tail)
 		return -EINVAL;		/* no room for one event */

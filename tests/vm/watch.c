@@ -210,7 +210,8 @@ static void test_behind(void)
 {
 	struct reader r;
 	unsigned int i, before;
-	uint8_t small[8];
+	uint8_t one[48] __attribute__((aligned(8))), small[8];
+	ssize_t got;
 
 	vt_begin("a reader that is behind gets what fits, then RESCAN once, then what follows");
 	open_reader(&r, &mine, 0, 4096);
@@ -219,6 +220,16 @@ static void test_behind(void)
 	settle();
 	vt_expect(kvc_watch_read(r.fd, small, sizeof(small)) == -EINVAL,
 		  "memory that is too small");
+	/* Event by event up to the RESCAN, for which there is no room either. */
+	do {
+		got = kvc_watch_read(r.fd, one, sizeof(one));
+		if (got > 0)
+			event(&r, (struct kvcache_event *)one, false);
+	} while (got > 0 && !r.told[KVCACHE_EVENT_RESCAN] &&
+		 kvc_watch_read(r.fd, small, sizeof(small)) == -EINVAL);
+	vt_expect(r.told[KVCACHE_EVENT_RESCAN] == 1,
+		  "before RESCAN a read says %zd, or one into too little memory succeeds",
+		  got);
 	drain(&r, false);
 	before = r.told[KVCACHE_EVENT_EVICTED];
 	vt_expect(before > 0 && before <= 4096 / sizeof(struct kvcache_event),
