@@ -14,20 +14,22 @@
  * struct kvc_watch - one reader's stream
  * @node: in the pool's list
  * @pool: whose reference it holds
- * @lock: guards all below
+ * @reading: held by who reads; memory that is read to may take its time
+ * @lock: guards all below; eviction takes it, so it is not held over that
  * @tenant: whose objects, unless @all
  * @all: of every tenant
  * @lost: events did not fit: a RESCAN follows what is in @buf, and what comes
  *	before it was read is covered by it
  * @size: bytes of @buf, a power of two
  * @head: bytes that were written so far
- * @tail: bytes that were read so far
+ * @tail: bytes that were read so far; changes under @reading as well
  * @buf: events, over the end and on from the start
  * @wait: for events, or the end
  */
 struct kvc_watch {
 	struct list_head node;
 	struct kvc_pool *pool;
+	struct mutex reading;
 	struct mutex lock;
 	u32 tenant;
 	bool all;
@@ -142,13 +144,13 @@ static void kvc_watch_peek(const struct kvc_watch *r, u64 at, void *to, u32 n)
 	memcpy(to + first, r->buf, n - first);
 }
 
-/* Whole events from the tail that fit in @room, as bytes. */
-static u32 kvc_watch_fits(const struct kvc_watch *r, size_t room)
+/* Whole events from the tail up to @head that fit in @room, as bytes. */
+static u32 kvc_watch_fits(const struct kvc_watch *r, u64 head, size_t room)
 {
 	struct kvcache_event e;
 	u64 at = r->tail;
 
-	while (at != r->head) {
+	while (at != head) {
 		kvc_watch_peek(r, at, &e, sizeof(e));
 		if (at + e.entry_len - r->tail > room)
 			break;
@@ -165,30 +167,54 @@ static int kvc_watch_copy(struct kvc_watch *r, char __user *to, u32 n)
 	if (copy_to_user(to, r->buf + from, first) ||
 	    copy_to_user(to + first, r->buf, n - first))
 		return -EFAULT;
-	r->tail += n;
 	return 0;
 }
 
-static ssize_t kvc_watch_take(struct kvc_watch *r, char __user *to, size_t room)
+/* Return: its bytes, or -errno. */
+static ssize_t kvc_watch_copy_rescan(char __user *to, size_t room)
 {
 	const struct kvcache_event rescan = {
 		.entry_len = sizeof(rescan),
 		.what = KVCACHE_EVENT_RESCAN,
 	};
-	ssize_t n = kvc_watch_fits(r, room);
 
-	if (!n && r->head != r->tail)
+	if (room < sizeof(rescan))
+		return -EINVAL;
+	if (copy_to_user(to, &rescan, sizeof(rescan)))
+		return -EFAULT;
+	return sizeof(rescan);
+}
+
+static ssize_t kvc_watch_take(struct kvc_watch *r, char __user *to, size_t room)
+{
+	ssize_t n, rescan = 0;
+	bool lost;
+	u64 head;
+
+	lockdep_assert_held(&r->reading);
+	mutex_lock(&r->lock);
+	head = r->head;
+	lost = r->lost;
+	mutex_unlock(&r->lock);
+
+	/* Nobody writes between tail and head, and nothing at all if @lost. */
+	n = kvc_watch_fits(r, head, room);
+	if (!n && head != r->tail)
 		return -EINVAL;		/* no room for one event */
 	if (n && kvc_watch_copy(r, to, n))
 		return -EFAULT;
-	if (!r->lost || r->head != r->tail)
-		return n;
-	if (room - n < sizeof(rescan))
-		return n ?: -EINVAL;
-	if (copy_to_user(to + n, &rescan, sizeof(rescan)))
-		return n ?: -EFAULT;
-	r->lost = false;
-	return n + sizeof(rescan);
+	if (lost && r->tail + n == head) {
+		rescan = kvc_watch_copy_rescan(to + n, room - n);
+		if (rescan < 0 && !n)
+			return rescan;
+	}
+
+	mutex_lock(&r->lock);
+	r->tail += n;
+	if (rescan > 0)
+		r->lost = false;
+	mutex_unlock(&r->lock);
+	return rescan > 0 ? n + rescan : n;
 }
 
 static ssize_t kvc_watch_read(struct file *file, char __user *to, size_t room,
@@ -201,9 +227,10 @@ static ssize_t kvc_watch_read(struct file *file, char __user *to, size_t room,
 		/* Before the look: what came before the end is still told. */
 		const bool ended = READ_ONCE(r->pool->watches.ended);
 
-		mutex_lock(&r->lock);
+		if (mutex_lock_interruptible(&r->reading))
+			return -ERESTARTSYS;
 		got = kvc_watch_take(r, to, room);
-		mutex_unlock(&r->lock);
+		mutex_unlock(&r->reading);
 		if (got || ended)
 			return got;
 		if (file->f_flags & O_NONBLOCK)
@@ -268,6 +295,7 @@ static struct kvc_watch *kvc_watch_alloc(const struct kvcache_watch *w)
 	}
 	r->tenant = w->tenant;
 	r->all = w->flags & KVCACHE_WATCH_ALL_TENANTS;
+	mutex_init(&r->reading);
 	mutex_init(&r->lock);
 	init_waitqueue_head(&r->wait);
 	return r;
