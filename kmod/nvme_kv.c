@@ -100,6 +100,7 @@ int kvc_nvme_io_init(struct kvc_nvme_io *io, struct kvc_pool *pool,
 		     (u32)KVCACHE_DEADLINE_MAX_MS);
 	int err = kvc_nvme_check(c);
 
+	io->result = 0;		/* also of a command that is refused */
 	if (err)
 		return err;
 	if (!(mode & FMODE_WRITE) &&
@@ -120,7 +121,6 @@ int kvc_nvme_io_init(struct kvc_nvme_io *io, struct kvc_pool *pool,
 	}
 	io->addr = u64_to_user_ptr(c->addr);
 	io->size = c->cdw10;
-	io->result = 0;
 	io->op.join = pool->join;
 	io->op.key = &io->key;
 	io->op.deadline = jiffies + msecs_to_jiffies(ms);

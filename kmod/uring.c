@@ -118,7 +118,6 @@ static int kvc_uring_io(struct io_uring_cmd *cmd, const struct nvme_uring_cmd *c
 	}
 	u->cmd = cmd;
 	u->io.pool = pool;
-	u->io.result = 0;
 	ret = kvc_uring_begin(u, c, issue_flags);
 	if (ret == -EIOCBQUEUED) {
 		if (atomic_dec_and_test(&u->left))

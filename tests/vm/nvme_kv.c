@@ -217,8 +217,11 @@ static void refuse(const char *what, const struct nk_cmd *cmd, int status)
 {
 	struct nk_cmd c = *cmd;
 
+	c.c.result = ~0ULL;
 	vt_expect(way.run(&c) == status, "%s: status %x, expected %x", what,
 		  (unsigned int)c.status, (unsigned int)status);
+	vt_expect(status < 0 || !way.result || !c.c.result,
+		  "%s: a result, %llx", what, (unsigned long long)c.c.result);
 	STATUS(simple(NK_EXIST, "bad", 3), NK_NO_KEY);
 }
 
