@@ -261,12 +261,18 @@ static bool kvc_ag_tight(struct kvc_ag *ag)
 /* Retire a segment as it is; what it holds is evicted. */
 static int kvc_segment_give_up(struct kvc_segment *seg)
 {
-	struct kvc_stats __percpu *stats = seg->ag->join->pool->stats;
+	struct kvc_pool *pool = seg->ag->join->pool;
+	const bool any = atomic_read(&seg->live);
+	int err;
 
-	kvc_stat_add(stats, KVC_STAT_EVICTED, atomic_read(&seg->live));
-	kvc_stat_add(stats, KVC_STAT_EVICTED_BYTES,
+	kvc_stat_add(pool->stats, KVC_STAT_EVICTED, atomic_read(&seg->live));
+	kvc_stat_add(pool->stats, KVC_STAT_EVICTED_BYTES,
 		     (u64)atomic_read(&seg->live_blocks) << KVC_BLOCK_SHIFT);
-	return kvc_segment_retire(seg);
+	err = kvc_segment_retire(seg);
+	/* Its log, which had the keys, has gone with it. */
+	if (!err && any)
+		kvc_watch_rescan(&pool->watches);
+	return err;
 }
 
 /*
