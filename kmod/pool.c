@@ -123,10 +123,11 @@ static void kvc_pool_rejoin(struct work_struct *work)
 			pool->g.name, pool->join->writer.slot,
 			pool->join->writer.incarnation,
 			pool->join->load_objects);
-		kvc_watch_rescan(&pool->watches);
 		kvc_join_run(pool->join);
 		WRITE_ONCE(pool->state, KVC_POOL_UP);
 		percpu_ref_reinit(&pool->ops);
+		/* Who is told can list it. */
+		kvc_watch_rescan(&pool->watches);
 	} else if (err != -ECANCELED) {
 		pr_warn_ratelimited("pool %s: can't join (%d): %s\n",
 				    pool->g.name, err,
