@@ -8,6 +8,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
+#include <linux/uio.h>
 #include <uapi/linux/kvcache.h>
 #include "nvme_kv.h"
 #include "node.h"
@@ -116,7 +117,8 @@ int kvc_nvme_io_init(struct kvc_nvme_io *io, struct kvc_pool *pool,
 		io->must_not_exist = options & KVC_STORE_MUST_NOT_EXIST;
 		if (io->must_exist && io->must_not_exist)
 			return KVC_NVME_INVALID_FIELD;
-		if (!c->cdw10)
+		/* Before it replaces anything. */
+		if (!c->cdw10 || c->cdw10 > kvc_max_object(&pool->g))
 			return KVC_NVME_INVALID_VALUE_SIZE;
 	}
 	io->addr = u64_to_user_ptr(c->addr);
@@ -220,6 +222,11 @@ static void kvc_nvme_replace(struct kvc_nvme_io *io)
 {
 	struct kvc_op *op = &io->op;
 
+	/* Nothing is lost for a pointer that is bad. */
+	if (fault_in_iov_iter_readable(&op->iter, io->size)) {
+		op->status = -EFAULT;
+		return;
+	}
 	do {
 		struct kvc_op del = {
 			.join = op->join,

@@ -173,6 +173,13 @@ static void test_options(void)
 	same("opt", 3, 3, 7000, 7000);
 	STATUS(store("opt", 3, 4, 300, 0), 0);
 	same("opt", 3, 4, 300, 300);
+	STATUS(store("opt", 3, 5, (size_t)info.max_object + 1, NK_MUST_EXIST),
+	       NK_INVALID_VALUE_SIZE);
+	nk_prep(&cmd, NK_STORE, "opt", 3, NULL, 300);
+	STATUS(run(&cmd), -EFAULT);
+	nk_options(&cmd, NK_MUST_EXIST);
+	STATUS(run(&cmd), -EFAULT);
+	same("opt", 3, 4, 300, 300);	/* it is still there */
 	STATUS(store("opt", 3, 5, 300, NK_MUST_EXIST | NK_MUST_NOT_EXIST),
 	       NK_INVALID_FIELD);
 	STATUS(store("opt", 3, 5, 300, 0x4), 0);	/* don't compress */
