@@ -128,6 +128,8 @@ static int kvc_keys_collect(struct kvc_nvme_io *io, struct kvc_key_list *l)
 			break;
 		if (fatal_signal_pending(current))
 			err = -EINTR;
+		else if (READ_ONCE(io->pool->state) != KVC_POOL_UP)
+			err = -ESTALE;	/* it waits for us */
 		else if (time_after(jiffies, io->op.deadline))
 			err = -ETIMEDOUT;
 	}
@@ -177,6 +179,7 @@ int kvc_nvme_list(struct kvc_nvme_io *io)
 		kfree(k);
 	switch (err) {
 	case -EAGAIN:
+	case -ESTALE:
 		return KVC_NVME_NOT_READY;
 	case -EIO:
 		return KVC_NVME_UNRECOVERED;
