@@ -9,6 +9,10 @@
  *
  * A Store has two steps behind its start: its data is down, and it journals its
  * record; its record is, and it is done.
+ *
+ * A task may be stopped, or not come back to its ring: pool and segments don't
+ * wait for it. A step that has been due for a second is taken by a work, and all
+ * that is left for the task is to see the answer.
  */
 #ifndef KVC_URING_H
 #define KVC_URING_H
@@ -17,7 +21,7 @@ struct io_uring_cmd;
 
 int kvc_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags);
 
-int kvc_uring_init(void);	/* module init: cache */
+int kvc_uring_init(void);	/* module init: cache, workqueue */
 void kvc_uring_exit(void);
 
 #endif

@@ -618,16 +618,58 @@ static void test_middle(void)
 	vt_end();
 }
 
+/* Begin commands of both kinds on a ring that is never looked at again. */
+static void absent(int ready)
+{
+	static struct nk_cmd cmds[32];
+	uint8_t *data = vt_map(32 * 65536);
+	unsigned int i;
+	char key[16];
+
+	if (nk_ring_open(&ring, 32, IORING_SETUP_SINGLE_ISSUER |
+			 IORING_SETUP_DEFER_TASKRUN))
+		_exit(1);
+	for (i = 0; i < 32; i++) {
+		int n = snprintf(key, sizeof(key), "absent%u", i & 1 ? i : 0);
+
+		nk_prep(&cmds[i], i & 1 ? NK_STORE : NK_RETRIEVE, key, (size_t)n,
+			data + i * 65536, 65536);
+		nk_ring_queue(&ring, fd, &cmds[i]);
+	}
+	if (io_uring_submit(&ring.ring) != 32 || write(ready, "", 1) != 1)
+		_exit(1);
+	for (;;)
+		pause();
+}
+
 /* The pool goes while a file is open; commands say so. */
 static void test_gone(unsigned int number)
 {
 	struct nk_cmd cmd;
-	uint64_t until = vt_ms() + 10000;
-	int err;
+	uint64_t until;
+	int err, ready[2];
+	pid_t pid;
+	char c;
 
-	vt_begin("when the pool is detached, open files say so, and the node goes");
+	way = (struct way){ "ioctl", by_ioctl, true };
+	vt_begin("a program that does not look at its ring keeps no pool attached");
+	STATUS(store("absent0", 7, 1, 65536, 0), 0);
+	vt_need(!pipe(ready), "pipe");
+	pid = fork();
+	vt_need(pid >= 0, "fork");
+	if (!pid)
+		absent(ready[1]);
+	close(ready[1]);
+	vt_expect(read(ready[0], &c, 1) == 1, "its commands were not taken");
+	close(ready[0]);
 	err = kvc_detach(kvc, number, 0);
 	vt_expect(!err, "detach: %d", err);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	vt_end();
+
+	vt_begin("when the pool is detached, open files say so, and the node goes");
+	until = vt_ms() + 10000;
 	nk_prep(&cmd, NK_EXIST, "gone", 4, NULL, 0);
 	STATUS(nk_ioctl(fd, &cmd), -ENODEV);
 	err = nk_ring_open(&ring, 4, 0);
