@@ -624,7 +624,8 @@ void kvc_meta_submit(struct kvc_meta_io *io)
 {
 	const unsigned int bytes = io->nr << KVC_BLOCK_SHIFT;
 	const bool vmalloced = is_vmalloc_addr(io->buf);
-	blk_opf_t opf = io->op | REQ_META | REQ_SYNC | KVC_FAILFAST;
+	blk_opf_t opf = io->op | REQ_META | REQ_SYNC |
+			(io->patient ? 0 : KVC_FAILFAST);
 	struct bio *bio;
 	unsigned int i;
 

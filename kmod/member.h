@@ -267,6 +267,8 @@ static inline void kvc_members_put(struct kvc_member_set *set)
  * @buf: page-aligned kernel memory (kmalloc or vmalloc), @nr blocks
  * @done: called in any context when it has ended; may free the structure
  * @private: for the caller
+ * @patient: if the path is lost, don't fail at once but let the transport keep
+ *	it for when the path is back, within limits of its own
  * @error: 0 or negative errno, valid in @done
  * @unsure: likewise: it failed, but what was to be written may land yet
  *
@@ -282,6 +284,7 @@ struct kvc_meta_io {
 	void *buf;
 	void (*done)(struct kvc_meta_io *io);
 	void *private;
+	bool patient;
 	int error;
 	bool unsure;
 };

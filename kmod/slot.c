@@ -351,6 +351,8 @@ static void kvc_slot_send(struct kvc_join *join, u32 copy)
 	c->io.buf = c->buf;
 	c->io.done = kvc_slot_landed;
 	c->io.private = c;
+	/* One that fails on its way costs the copy until Q (protocol rule 31). */
+	c->io.patient = true;
 	c->beat = s->beat;
 	c->busy = true;
 	queue_work(join->beat_wq, &c->send);
