@@ -122,9 +122,14 @@ static int kvc_keys_collect(struct kvc_nvme_io *io, struct kvc_key_list *l)
 	while (!err) {
 		a->deadline = jiffies + msecs_to_jiffies(KVC_LIST_PIECE_MS);
 		err = kvc_list(io->op.join, a);
-		if (!err)
+		if (!err) {
 			err = kvc_keys_add(l, a);
-		if (!a->cookie)
+			if (!a->cookie)
+				break;
+		} else if (err == -ETIMEDOUT) {
+			err = 0;	/* only the piece's own: once more */
+		}
+		if (err)
 			break;
 		if (fatal_signal_pending(current))
 			err = -EINTR;

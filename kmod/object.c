@@ -190,7 +190,7 @@ static int kvc_reread_piece(struct kvc_op *op, u64 at, u32 piece, u32 *crc)
 		kvfree(buf);
 		return PTR_ERR(x);
 	}
-	err = kvc_xfer_wait(x, op->deadline, NULL);
+	err = kvc_xfer_wait(x, kvc_op_xfer_deadline(op), NULL);
 	if (!err)
 		*crc = crc32c(*crc, buf, piece);
 	kvc_xfer_put(x);

@@ -591,6 +591,7 @@ static bool kvc_put_again(const struct kvc_op *op)
 void kvc_put_retry(struct kvc_op *op)
 {
 	while (kvc_put_again(op) && time_before(jiffies, op->deadline) &&
+	       READ_ONCE(op->join->pool->state) == KVC_POOL_UP &&
 	       !fatal_signal_pending(current)) {
 		kvc_put_wait(op);
 		kvc_put_start(op);
