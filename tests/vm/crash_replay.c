@@ -24,6 +24,7 @@
 #include "load.h"
 
 #define MEMBERS 4
+#define MANY_POINTS	40	/* of which some must show each thing */
 #define SECTOR 512
 #define BLOCK 4096
 
@@ -588,7 +589,10 @@ int main(int argc, char **argv)
 		(unsigned long long)(vt_ms() - logged),
 		(unsigned long long)r.pool.fsck_ms,
 		(unsigned long long)r.pool.attach_ms);
-	(void)vt_expect(!good || (r.tried[PHASE_ATTACH] && r.tried[PHASE_LOAD] &&
+	/* Where they fall is chance: a few need not have met with everything. */
+	(void)vt_expect(!good || (points < MANY_POINTS ?
+				  r.tried[PHASE_ATTACH] + r.tried[PHASE_LOAD] :
+				  r.tried[PHASE_ATTACH] && r.tried[PHASE_LOAD] &&
 				  r.torn && r.seen.new && r.seen.old),
 			"that was too little to show anything");
 	if (!vt_end())
