@@ -14,6 +14,12 @@
 #include "node.h"
 
 #define KVC_NVME_TIMEOUT_MS	30000	/* as nvme-core's io_timeout */
+/*
+ * How long a Retrieve waits for a member that is suspect. A native get answers
+ * EAGAIN at once, and its caller knows what to do; who talks to a KV SSD takes a
+ * status that it never saw for a failure of all that it asked for.
+ */
+#define KVC_NVME_SUSPECT_MS	2000
 
 /* Options in command dword 11. Compression is not ours to choose: no matter. */
 #define KVC_STORE_MUST_EXIST		BIT(0)
@@ -199,11 +205,25 @@ static int kvc_nvme_delete(struct kvc_nvme_io *io)
 
 static int kvc_nvme_retrieve(struct kvc_nvme_io *io)
 {
+	struct kvc_op *op = &io->op;
+	unsigned long until;
+
 	if (!io->size)		/* only the length is wanted */
 		return kvc_nvme_exist(io);
-	kvc_get_start(&io->op);
-	kvc_get_finish(&io->op);
-	return kvc_nvme_end(io);
+	until = jiffies + msecs_to_jiffies(KVC_NVME_SUSPECT_MS);
+	if (time_after(until, op->deadline))
+		until = op->deadline;
+	for (;;) {
+		kvc_get_start(op);
+		kvc_get_finish(op);
+		if (op->status != -EAGAIN || time_after_eq(jiffies, until) ||
+		    READ_ONCE(io->pool->state) != KVC_POOL_UP ||
+		    fatal_signal_pending(current))
+			return kvc_nvme_end(io);
+		schedule_timeout_killable(HZ / 50 + 1);
+		/* The last try may have used it up. */
+		kvc_nvme_memory(io);
+	}
 }
 
 static void kvc_nvme_put(struct kvc_op *op)
@@ -290,6 +310,8 @@ int kvc_nvme_io_start(struct kvc_nvme_io *io)
 		if (!io->size)
 			return kvc_nvme_exist(io);
 		kvc_get_start(op);
+		if (op->status == -EAGAIN)
+			return -EAGAIN;		/* to wait a little */
 		break;
 	case KVC_NVME_STORE:
 		if (io->must_exist)

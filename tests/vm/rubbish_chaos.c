@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "again.h"
+#include "nvmekv.h"
 
 #define THREADS 4
 #define KEYS 300
@@ -633,6 +634,93 @@ static int list_all(const struct kvc_call *call, unsigned int *n)
 }
 
 /* Keys stand on media: a listing that waits for it has a deadline, too. */
+#define NVME_KEYS 160
+
+struct retrieve {
+	int fd;
+	char key[24];
+	uint8_t *memory;
+	int status;
+	uint64_t took;
+};
+
+static void *retrieve(void *arg)
+{
+	struct retrieve *r = arg;
+	struct nk_cmd cmd;
+
+	r->took = vt_ms();
+	nk_prep(&cmd, NK_RETRIEVE, r->key, strlen(r->key), r->memory, 20000);
+	r->status = nk_ioctl(r->fd, &cmd);
+	r->took = vt_ms() - r->took;
+	return NULL;
+}
+
+/* A key whose object is on the member that hangs. */
+static bool find_suspect(char *key, uint8_t *p)
+{
+	const struct kvc_call brief = { .tenant = KVCACHE_TENANT_NVME,
+					.deadline_ms = 100 };
+	uint64_t until = vt_ms() + 10000;
+	unsigned int i;
+
+	while (vt_ms() < until) {
+		/* Memory that may be written to later is not used for more. */
+		for (i = 0; i < NVME_KEYS; i++) {
+			snprintf(key, 24, "nvme-%u", i);
+			if (kvc_get(kvc, &brief, key, strlen(key),
+				    p + i * 20480UL, 20000, NULL) == -EAGAIN)
+				return true;
+		}
+	}
+	return false;
+}
+
+static void test_stuck_retrieve(void)
+{
+	const struct kvc_call call = { .tenant = KVCACHE_TENANT_NVME,
+				       .deadline_ms = 20000 };
+	uint8_t *p = vt_map(NVME_KEYS * 20480UL);
+	struct retrieve r = { .memory = vt_map(20480) };
+	pthread_t thread;
+	unsigned int i;
+	char line[16];
+	int got;
+
+	vt_begin("a Retrieve waits a little for a member that is suspect");
+	got = attach_soon();
+	vt_expect(got == 1, "attach: %d", got);
+	r.fd = open("/dev/kvcache1", O_RDWR | O_CLOEXEC);
+	vt_need(r.fd >= 0, "open /dev/kvcache1: %s", strerror(errno));
+	/* In segments on both members. */
+	for (i = 0; i < NVME_KEYS; i++) {
+		snprintf(r.key, sizeof(r.key), "nvme-%u", i);
+		vt_fill(p, 99, 0, 20000);
+		got = again_put(kvc, &call, r.key, strlen(r.key), p, 20000);
+		vt_expect(!got, "put %s: %d", r.key, got);
+	}
+	vt_note("stop");
+	vt_need(fgets(line, sizeof(line), stdin), "a word from the script");
+	if (vt_expect(find_suspect(r.key, p), "no member is suspect")) {
+		vt_need(!pthread_create(&thread, NULL, retrieve, &r), "a thread");
+		vt_sleep_ms(200);
+		vt_note("go on");
+		pthread_join(thread, NULL);
+		vt_note("it ended with %x after %llu ms", (unsigned int)r.status,
+			(unsigned long long)r.took);
+		vt_expect(!r.status && vt_differs(r.memory, 99, 0, 20000) < 0,
+			  "status %x, or wrong bytes", (unsigned int)r.status);
+		vt_expect(r.took > 100, "it did not wait");
+	} else {
+		vt_note("go on");
+	}
+	vt_need(fgets(line, sizeof(line), stdin), "a word from the script");
+	close(r.fd);
+	got = kvc_detach(kvc, 1, 20000);
+	vt_expect(!got, "detach: %d", got);
+	vt_end();
+}
+
 static void test_stuck_list(void)
 {
 	const struct kvc_call call = { .deadline_ms = 20000 };
@@ -704,6 +792,7 @@ static const struct {
 	{ "stuck", true, test_stuck },
 	{ "stuck_delete", true, test_stuck_delete },
 	{ "stuck_list", true, test_stuck_list },
+	{ "stuck_retrieve", true, test_stuck_retrieve },
 };
 
 int main(int argc, char **argv)
