@@ -224,7 +224,7 @@ static void *work(void *arg)
 				load_put(w, i, deadline);
 			break;
 		}
-		vt_sleep_ms(2);
+		vt_sleep_ms(5);
 	}
 	return NULL;
 }
@@ -301,11 +301,14 @@ static struct kvcache_info info_of(struct kvcache_member_info *members)
 /* Are all objects that are to be there hit? What is amiss in @why. */
 static bool all_well(char *why, size_t room)
 {
+	/* On a fast machine the load fills the pool. */
+	const uint64_t evicted = info_of(NULL).evicted_objects;
 	struct vt_tally tally;
-	unsigned int i, k;
+	unsigned int i, k, lost;
 
 	vt_objects_get(kvc, kept, KEPT, 5000, &tally);
-	if (tally.n[VT_HIT] != KEPT) {
+	lost = tally.n[VT_MISS];
+	if (tally.n[VT_HIT] + lost != KEPT || lost > evicted) {
 		snprintf(why, room, "%s", vt_tally_text(&tally));
 		vt_expect(!tally.n[VT_WRONG], "wrong bytes: %s", why);
 		return false;
@@ -321,7 +324,8 @@ static bool all_well(char *why, size_t room)
 			a = vt_object_get(kvc, &w->o[k], 5000);
 			vt_expect(a != VT_WRONG, "%s: wrong bytes", w->o[k].key);
 			if (a == VT_HIT ? w->fate[k] != ABSENT :
-			    a == VT_MISS ? w->fate[k] != PRESENT : false)
+			    a == VT_MISS ? w->fate[k] != PRESENT ||
+					   ++lost <= evicted : false)
 				continue;
 			snprintf(why, room, "%.40s, which is %s: %s (%d)", w->o[k].key,
 				 w->fate[k] == PRESENT ? "there" :
@@ -647,6 +651,22 @@ static bool wait_state(unsigned int state, unsigned int ms)
 			 m[LOST].state, ms);
 }
 
+/*
+ * The host, too, has given the device up, and the module has closed it: only then
+ * is its name free for when it comes back. A namespace that is back sooner gets
+ * another name, and a member that was attached by the old one is not found.
+ */
+static void wait_name_free(void)
+{
+	uint64_t until = vt_ms() + 20000;
+
+	while (!access(pool.path[LOST], F_OK) && vt_ms() < until)
+		vt_sleep_ms(20);
+	vt_expect(access(pool.path[LOST], F_OK), "%s is still there",
+		  pool.path[LOST]);
+	vt_sleep_ms(1500);
+}
+
 static void test_gone(void)
 {
 	struct vt_members three;
@@ -669,6 +689,7 @@ static void test_gone(void)
 	vt_end();
 
 	vt_begin("it comes back: all is hit again");
+	wait_name_free();
 	shell("kvc-ns-back 2");
 	start = vt_ms();
 	well = wait_well("the member is back");
@@ -691,6 +712,7 @@ static void test_gone(void)
 	vt_end();
 
 	vt_begin("it comes back even so: all is hit again");
+	wait_name_free();
 	shell("kvc-ns-back 2");
 	well = wait_well("the member is back");
 	vt_note("all was well %ld ms after it was back", well);
