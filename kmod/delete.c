@@ -248,3 +248,16 @@ void kvc_delete_finish(struct kvc_op *op)
 	if (op->status == -ETIMEDOUT)
 		kvc_op_stat(op, KVC_STAT_TIMEOUTS);
 }
+
+int kvc_delete_of(const struct kvc_op *op)
+{
+	struct kvc_op del = {
+		.join = op->join,
+		.key = op->key,
+		.deadline = op->deadline,
+	};
+
+	kvc_delete_start(&del);
+	kvc_delete_finish(&del);
+	return del.status;
+}

@@ -248,16 +248,10 @@ static void kvc_nvme_replace(struct kvc_nvme_io *io)
 		return;
 	}
 	do {
-		struct kvc_op del = {
-			.join = op->join,
-			.key = op->key,
-			.deadline = op->deadline,
-		};
+		int err = kvc_delete_of(op);
 
-		kvc_delete_start(&del);
-		kvc_delete_finish(&del);
-		if (del.status && del.status != -ENOENT) {
-			op->status = del.status;
+		if (err && err != -ENOENT) {
+			op->status = err;
 			return;
 		}
 		kvc_nvme_put(op);

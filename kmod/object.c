@@ -220,18 +220,10 @@ static int kvc_get_confirm(struct kvc_op *op)
 /* An object whose bytes are rotten is deleted, so that it stays away. */
 static void kvc_get_drop(struct kvc_op *op)
 {
-	struct kvc_op del = {
-		.join = op->join,
-		.key = op->key,
-		.deadline = op->deadline,
-	};
-
 	pr_warn_ratelimited("pool %s: segment %u block %u: wrong checksum: the object is dropped\n",
 			    op->join->g->name, op->seg->s.number, op->place);
 	kvc_op_stat(op, KVC_STAT_BAD_DATA);
-	kvc_delete_start(&del);
-	kvc_delete_finish(&del);
-	if (!del.status && kvc_watched(&op->join->pool->watches))
+	if (!kvc_delete_of(op) && kvc_watched(&op->join->pool->watches))
 		kvc_watch_tell(&op->join->pool->watches, KVCACHE_EVENT_BAD_DATA,
 			       op->key->tenant, op->key->bytes, op->key->len,
 			       op->bytes);

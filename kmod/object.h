@@ -129,6 +129,9 @@ void kvc_exists(struct kvc_op *op);
 void kvc_delete_start(struct kvc_op *op);
 void kvc_delete_finish(struct kvc_op *op);
 
+/* Delete what stands under the key of another op, and wait for it. Return: status. */
+int kvc_delete_of(const struct kvc_op *op);
+
 /* --- for object.c and put.c --- */
 
 /* End of a transfer, for @notify. */

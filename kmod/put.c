@@ -284,11 +284,6 @@ static int kvc_put_clear_way(struct kvc_op *op, struct kvc_entry *e,
 static int kvc_put_look(struct kvc_op *op)
 {
 	struct kvc_join *join = op->join;
-	struct kvc_op del = {
-		.join = join,
-		.key = op->key,
-		.deadline = op->deadline,
-	};
 	struct kvc_entry *e;
 	int err = 0;
 
@@ -304,9 +299,8 @@ static int kvc_put_look(struct kvc_op *op)
 	if (err != -ENOENT)
 		return err;
 	/* On a member that is gone: a get misses, so a put may have the key. */
-	kvc_delete_start(&del);
-	kvc_delete_finish(&del);
-	return del.status && del.status != -ENOENT ? -EAGAIN : 0;
+	err = kvc_delete_of(op);
+	return err && err != -ENOENT ? -EAGAIN : 0;
 }
 
 static int kvc_put_claim(struct kvc_op *op, struct kvc_entry *mine)
