@@ -56,6 +56,7 @@
 #define KVCACHE_FEAT_NVME_KV	(1ULL << 3)	/* NVMe KV commands */
 #define KVCACHE_FEAT_WATCH	(1ULL << 4)	/* streams of what was dropped */
 #define KVCACHE_FEAT_SETTLE	(1ULL << 5)	/* KVCACHE_BATCH_SETTLE */
+#define KVCACHE_FEAT_SHARED	(1ULL << 6)	/* pools that many hosts share */
 
 /**
  * struct kvcache_caps - KVCACHE_IOC_CAPS: what this kernel can do
@@ -91,6 +92,14 @@ struct kvcache_attach_member {
 #define KVCACHE_ATTACH_DEGRADED	(1U << 0) /* members may be missing */
 #define KVCACHE_ATTACH_FLAGS	(1U << 0)
 
+/* struct kvcache_attach.mode: who says which AGs this host owns. */
+#define KVCACHE_MODE_EXCLUSIVE	0 /* all of them, and no other host is let in */
+#define KVCACHE_MODE_STATIC	1 /* AG a is host a modulo hosts' */
+#define KVCACHE_MODE_GRANTED	2 /* KVCACHE_IOC_GRANT: until then there is no lease */
+
+#define KVCACHE_HOSTS_MAX	256
+#define KVCACHE_STALENESS_MAX_MS 60000
+
 /**
  * struct kvcache_attach - KVCACHE_IOC_ATTACH: attach a pool (CAP_SYS_ADMIN)
  * @size: in: sizeof(struct kvcache_attach)
@@ -106,9 +115,21 @@ struct kvcache_attach_member {
  *	the pool is refused; may be 0
  * @reason_len: in: bytes there
  * @reserved: 0
+ * @mode: in: KVCACHE_MODE_*
+ * @host: in: KVCACHE_MODE_STATIC: which host this is, from 0, and so its slot;
+ *	else 0
+ * @hosts: in: KVCACHE_MODE_STATIC: how many there are, 1 .. slots of the pool;
+ *	all must say the same; else 0
+ * @max_staleness_ms: in: a miss may rest on what was read of the other hosts'
+ *	journals up to so long before it, at most KVCACHE_STALENESS_MAX_MS; 0:
+ *	on what was read after it, so that a get finds what any host has put
+ *	before. Not with KVCACHE_MODE_EXCLUSIVE
+ * @reserved2: 0
  *
- * Takes the pool over: watches the host slots for longer than a lease unless
- * all left in good order. Interruptible. Errors: EBUSY (another host or
+ * Exclusive: takes the pool over: watches the host slots for longer than a lease
+ * unless all left in good order. Static: the same of what this host shall own.
+ * Granted: opens the members and returns; calls get ESTALE until there is a
+ * grant. Interruptible. Errors: EBUSY (another host or
  * attachment holds it, or a device is in use), EUCLEAN (labels disagree or
  * media are malformed), EOPNOTSUPP (unknown features), ENXIO (members
  * missing), ESTALE (the lease ran out before all was loaded: try again),
@@ -127,6 +148,11 @@ struct kvcache_attach {
 	__u64	reason;
 	__u32	reason_len;
 	__u32	reserved;
+	__u32	mode;
+	__u32	host;
+	__u32	hosts;
+	__u32	max_staleness_ms;
+	__u64	reserved2[4];
 };
 
 /**
@@ -371,6 +397,11 @@ struct kvcache_watch {
 	__u32	reserved;
 };
 
+/* struct kvcache_info.state */
+#define KVCACHE_POOL_UP		0
+#define KVCACHE_POOL_LAPSED	1	/* no lease: calls get ESTALE */
+#define KVCACHE_POOL_CLOSING	2
+
 /* struct kvcache_member_info.state */
 #define KVCACHE_MEMBER_LIVE	1
 #define KVCACHE_MEMBER_SUSPECT	2	/* errors or silence: being probed */
@@ -449,7 +480,15 @@ struct kvcache_member_info {
  * @journal_commits: out: writes that they were grouped in
  * @checkpoints: out: checkpoints written
  * @discards: out: segments discarded
- * @reserved: 0
+ * @mode: out: KVCACHE_MODE_*
+ * @state: out: KVCACHE_POOL_*
+ * @refreshes: out: passes over the other hosts' slots and journals
+ * @refresh_blocks: out: 4 KiB blocks that these read
+ * @followed_blocks: out: journal blocks of other hosts that were taken in
+ * @loads: out: AGs of other hosts loaded from their checkpoints
+ * @rotten_blocks: out: journal blocks of other hosts that were dropped
+ * @asks: out: requests sent to other hosts: deletes
+ * @touches: out: and touches
  */
 struct kvcache_info {
 	__u32	size;
@@ -497,7 +536,15 @@ struct kvcache_info {
 	__u64	journal_commits;
 	__u64	checkpoints;
 	__u64	discards;
-	__u64	reserved[8];
+	__u32	mode;
+	__u32	state;
+	__u64	refreshes;
+	__u64	refresh_blocks;
+	__u64	followed_blocks;
+	__u64	loads;
+	__u64	rotten_blocks;
+	__u64	asks;
+	__u64	touches;
 };
 
 /**
@@ -512,11 +559,173 @@ struct kvcache_pools {
 	__u64	pools;
 };
 
+/**
+ * struct kvcache_grant_ag - an AG that a host shall own
+ * @ag: its number
+ * @reserved: 0
+ * @epoch: with which epoch; never granted before, to anybody
+ */
+struct kvcache_grant_ag {
+	__u32	ag;
+	__u32	reserved;
+	__u64	epoch;
+};
+
+/**
+ * struct kvcache_grant - KVCACHE_IOC_GRANT: what a lock service says that this
+ *	host is and owns (CAP_SYS_ADMIN; KVCACHE_MODE_GRANTED)
+ * @size: in: sizeof(struct kvcache_grant)
+ * @flags: in: 0
+ * @pool: in: pool number; 0 is not taken here
+ * @slot: in: the host's slot
+ * @incarnation: in: of the slot: new at every grant of it to a host, and above
+ *	all that it ever showed (KVCACHE_IOC_SLOTS)
+ * @deadline_ns: in: CLOCK_BOOTTIME at which the grant ends
+ * @ags: in: user pointer to struct kvcache_grant_ag: all that the host shall
+ *	own, each AG once, in ascending order
+ * @nr_ags: in: how many; may be 0
+ * @reserved: 0
+ *
+ * Without a lease, and after it lapsed, a new incarnation makes the host join;
+ * the call returns when it has joined. After that calls with the same slot and
+ * incarnation prolong the grant and change what is owned, and return at once:
+ * KVCACHE_IOC_AGS tells when an AG has been taken over or given up. An AG that is
+ * owned with another epoch than the granted one is given up first.
+ *
+ * Errors: ESTALE: this incarnation has lapsed, or is not above what the slot
+ * shows: get another; EBUSY: another grant is being carried out, or the slot
+ * is another host's; EINVAL; ENODEV; ETIMEDOUT: @deadline_ns has passed; and
+ * those of KVCACHE_IOC_ATTACH.
+ */
+struct kvcache_grant {
+	__u32	size;
+	__u32	flags;
+	__u32	pool;
+	__u32	slot;
+	__u64	incarnation;
+	__u64	deadline_ns;
+	__u64	ags;
+	__u32	nr_ags;
+	__u32	reserved;
+};
+
+/* struct kvcache_ag_info.state */
+#define KVCACHE_AG_UNKNOWN	0	/* nothing is known of it yet */
+#define KVCACHE_AG_LOADING	1	/* its checkpoint is being read */
+#define KVCACHE_AG_FOLLOWED	2	/* another host's, or nobody's */
+#define KVCACHE_AG_TAKING	3	/* being taken over */
+#define KVCACHE_AG_OWNED	4
+#define KVCACHE_AG_RELEASING	5	/* being given up */
+#define KVCACHE_AG_LOST		6	/* its home member is gone */
+
+/**
+ * struct kvcache_ag_info - an AG, as KVCACHE_IOC_AGS tells it
+ * @ag: its number
+ * @state: KVCACHE_AG_*
+ * @epoch: epoch in memory: owned or followed; 0: none
+ * @shown: the highest epoch that any slot shows for it
+ * @next_epoch: the lowest epoch that it may be granted with
+ * @slot: slot that shows @shown; ~0: none
+ * @home: member that its journals are on
+ * @position: journal position in memory: of its end, or up to where it was read
+ * @objects: objects of it that can be hit
+ * @error: errno of the last takeover or load, 0: none: EAGAIN: granted with an
+ *	epoch below @next_epoch, or Q is being waited for
+ * @reserved: 0
+ */
+struct kvcache_ag_info {
+	__u32	ag;
+	__u32	state;
+	__u64	epoch;
+	__u64	shown;
+	__u64	next_epoch;
+	__u32	slot;
+	__u32	home;
+	__u64	position;
+	__u64	objects;
+	__s32	error;
+	__u32	reserved;
+};
+
+/**
+ * struct kvcache_ags - KVCACHE_IOC_AGS: the AGs of a pool
+ * @size: in: sizeof(struct kvcache_ags)
+ * @flags: in: 0
+ * @pool: in: pool number, 0: the default pool
+ * @first: in: AG to begin with
+ * @ags: in: user pointer to struct kvcache_ag_info
+ * @count: in: room there; out: filled in
+ * @total: out: AGs of the pool
+ */
+struct kvcache_ags {
+	__u32	size;
+	__u32	flags;
+	__u32	pool;
+	__u32	first;
+	__u64	ags;
+	__u32	count;
+	__u32	total;
+};
+
+/* struct kvcache_slot_info.state */
+#define KVCACHE_SLOT_FREE	0	/* never used */
+#define KVCACHE_SLOT_JOINING	1
+#define KVCACHE_SLOT_ACTIVE	2
+#define KVCACHE_SLOT_DOWN	3	/* left in good order */
+#define KVCACHE_SLOT_UNKNOWN	4	/* can't be read on most of its members */
+
+/**
+ * struct kvcache_slot_info - a host slot, as KVCACHE_IOC_SLOTS tells it
+ * @slot: its number
+ * @state: KVCACHE_SLOT_*
+ * @incarnation: that it shows
+ * @sequence: goes up with every write
+ * @silent_ms: for how long it has been seen not to change; 0 without a lease
+ * @reserved: 0
+ * @nqn: host NQN
+ * @node: host name
+ */
+struct kvcache_slot_info {
+	__u32	slot;
+	__u32	state;
+	__u64	incarnation;
+	__u64	sequence;
+	__u32	silent_ms;
+	__u32	reserved;
+	__u8	nqn[KVCACHE_NQN_MAX];
+	__u8	node[KVCACHE_NAME_MAX];
+};
+
+/**
+ * struct kvcache_slots - KVCACHE_IOC_SLOTS: the host slots of a pool
+ * @size: in: sizeof(struct kvcache_slots)
+ * @flags: in: 0
+ * @pool: in: pool number, 0: the default pool
+ * @first: in: slot to begin with
+ * @slots: in: user pointer to struct kvcache_slot_info
+ * @count: in: room there; out: filled in
+ * @total: out: slots of the pool
+ *
+ * Reads them from media.
+ */
+struct kvcache_slots {
+	__u32	size;
+	__u32	flags;
+	__u32	pool;
+	__u32	first;
+	__u64	slots;
+	__u32	count;
+	__u32	total;
+};
+
 #define KVCACHE_IOC_CAPS	_IOWR('K', 0xe0, struct kvcache_caps)
 #define KVCACHE_IOC_ATTACH	_IOWR('K', 0xe1, struct kvcache_attach)
 #define KVCACHE_IOC_DETACH	_IOW('K', 0xe2, struct kvcache_detach)
 #define KVCACHE_IOC_INFO	_IOWR('K', 0xe3, struct kvcache_info)
 #define KVCACHE_IOC_POOLS	_IOWR('K', 0xe4, struct kvcache_pools)
+#define KVCACHE_IOC_GRANT	_IOW('K', 0xe5, struct kvcache_grant)
+#define KVCACHE_IOC_AGS		_IOWR('K', 0xe6, struct kvcache_ags)
+#define KVCACHE_IOC_SLOTS	_IOWR('K', 0xe7, struct kvcache_slots)
 #define KVCACHE_IOC_PUT		_IOWR('K', 0xe8, struct kvcache_batch)
 #define KVCACHE_IOC_GET		_IOWR('K', 0xe9, struct kvcache_batch)
 #define KVCACHE_IOC_EXISTS	_IOWR('K', 0xea, struct kvcache_batch)
