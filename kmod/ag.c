@@ -89,10 +89,29 @@ int kvc_log_for_each(const struct kvc_log *log,
 
 /* --- AGs --- */
 
+struct kvc_segset *kvc_segset_alloc(struct kvc_ag *ag)
+{
+	struct kvc_segset *set;
+	u32 i;
+
+	set = kvzalloc(struct_size(set, segments, ag->nr), GFP_KERNEL);
+	if (!set)
+		return NULL;
+	INIT_LIST_HEAD(&set->node);
+	set->ag = ag;
+	for (i = 0; i < ag->nr; i++) {
+		struct kvc_segment *seg = &set->segments[i];
+
+		seg->ag = ag;
+		seg->s.number = ag->first + i;
+		seg->members = kvc_segment_members(ag->join->g, seg->s.number);
+	}
+	return set;
+}
+
 int kvc_ag_init(struct kvc_ag *ag, struct kvc_join *join, u32 number)
 {
 	const struct kvc_geometry *g = join->g;
-	u32 i;
 
 	ag->join = join;
 	ag->number = number;
@@ -103,9 +122,9 @@ int kvc_ag_init(struct kvc_ag *ag, struct kvc_join *join, u32 number)
 	xa_init(&ag->pins);
 	ag->pins_end = U64_MAX;
 	INIT_DELAYED_WORK(&ag->work, kvc_ag_work);
-	INIT_WORK(&ag->follow, kvc_put_follow_work);
-	INIT_LIST_HEAD(&ag->followed);
-	spin_lock_init(&ag->follow_lock);
+	INIT_WORK(&ag->watch, kvc_put_follow_work);
+	INIT_LIST_HEAD(&ag->watched);
+	spin_lock_init(&ag->watch_lock);
 	ag->free_low = kvc_reserve_low(ag->nr);
 	ag->free_high = kvc_reserve_high(ag->nr);
 	kvc_budget_init(&ag->budget, KVC_BUDGET_PERCENT,
@@ -115,35 +134,99 @@ int kvc_ag_init(struct kvc_ag *ag, struct kvc_join *join, u32 number)
 	 * of that is left for what block boundaries and headers waste.
 	 */
 	ag->checkpoint_limit = (u64)(g->ring_blocks / 4) * KVC_JOURNAL_DATA / 8 * 7;
-	ag->segments = kvcalloc(ag->nr, sizeof(*ag->segments), GFP_KERNEL);
-	if (!ag->segments)
+	kvc_follow_init(ag);
+	INIT_LIST_HEAD(&ag->dropped);
+	ag->set = kvc_segset_alloc(ag);
+	if (!ag->set)
 		return -ENOMEM;
-	for (i = 0; i < ag->nr; i++) {
-		struct kvc_segment *seg = &ag->segments[i];
-
-		seg->ag = ag;
-		seg->s.number = ag->first + i;
-		seg->members = kvc_segment_members(g, seg->s.number);
-	}
+	ag->segments = ag->set->segments;
 	return 0;
+}
+
+static void kvc_segset_free(struct kvc_segset *set)
+{
+	struct kvc_ag *ag = set->ag;
+	u32 i;
+
+	for (i = 0; i < ag->nr; i++) {
+		kvc_chunks_free(&ag->join->index, set->segments[i].chunks);
+		kvc_log_free(&set->segments[i].log);
+		kvc_grace_clear(&set->segments[i].grace);
+	}
+	/* See kvc_segment_put_reader(). */
+	kvfree_rcu(set, rcu);
 }
 
 void kvc_ag_destroy(struct kvc_ag *ag)
 {
-	u32 i;
+	struct kvc_segset *set, *next;
 
-	if (!ag->segments)
+	if (!ag->set)
 		return;
 	cancel_delayed_work_sync(&ag->work);
 	if (ag->journal.set)
 		kvc_journal_stop(&ag->journal);
-	for (i = 0; i < ag->nr; i++) {
-		kvc_chunks_free(&ag->join->index, ag->segments[i].chunks);
-		kvc_log_free(&ag->segments[i].log);
-	}
+	list_for_each_entry_safe(set, next, &ag->dropped, node)
+		kvc_segset_free(set);
+	kvc_segset_free(ag->set);
 	xa_destroy(&ag->pins);
-	kvfree(ag->segments);
+	ag->set = NULL;
 	ag->segments = NULL;
+}
+
+void kvc_segset_drop(struct kvc_segset *set)
+{
+	struct kvc_ag *ag = set->ag;
+	u32 i;
+
+	for (i = 0; i < ag->nr; i++)
+		kvc_segment_forget(&set->segments[i]);
+	set->cookie = start_poll_synchronize_rcu();
+	mutex_lock(&ag->lock);
+	list_add_tail(&set->node, &ag->dropped);
+	mutex_unlock(&ag->lock);
+}
+
+void kvc_ag_install(struct kvc_ag *ag, struct kvc_segset *fresh)
+{
+	struct kvc_segset *old = ag->set;
+
+	mutex_lock(&ag->lock);
+	ag->set = fresh;
+	ag->segments = fresh->segments;
+	mutex_unlock(&ag->lock);
+	kvc_segset_drop(old);
+}
+
+/* Nobody reads from it, or writes to it, whoever has given up waiting. */
+static bool kvc_segset_idle(struct kvc_segset *set)
+{
+	u32 i;
+
+	if (!poll_state_synchronize_rcu(set->cookie))
+		return false;
+	for (i = 0; i < set->ag->nr; i++)
+		if (atomic_read(&set->segments[i].readers) ||
+		    atomic_read(&set->segments[i].writers))
+			return false;
+	return true;
+}
+
+bool kvc_ag_reap(struct kvc_ag *ag)
+{
+	struct kvc_segset *set, *next;
+	LIST_HEAD(idle);
+	bool left;
+
+	mutex_lock(&ag->lock);
+	list_for_each_entry_safe(set, next, &ag->dropped, node)
+		if (kvc_segset_idle(set))
+			list_move(&set->node, &idle);
+	left = !list_empty(&ag->dropped);
+	mutex_unlock(&ag->lock);
+	list_for_each_entry_safe(set, next, &idle, node)
+		kvc_segset_free(set);
+	return left;
 }
 
 void kvc_ag_kick(struct kvc_ag *ag)
@@ -181,9 +264,21 @@ bool kvc_segment_suspect(const struct kvc_segment *seg)
 	return false;
 }
 
+bool kvc_entry_is_ours(const struct kvc_entry *e)
+{
+	return READ_ONCE(kvc_entry_segment(e)->ag->owned);
+}
+
+bool kvc_entry_is_others(const struct kvc_entry *e)
+{
+	return !kvc_entry_is_ours(e);
+}
+
 bool kvc_ag_takes_puts(const struct kvc_ag *ag)
 {
-	return ag->owned && !READ_ONCE(ag->journal.killed) &&
+	/* Pairs with kvc_own_take(): what was loaded is seen. */
+	return smp_load_acquire(&ag->owned) && !READ_ONCE(ag->journal.killed) &&
+	       !READ_ONCE(ag->releasing) &&
 	       kvc_member_health(ag->journal.home) == KVC_HEALTH_LIVE;
 }
 
@@ -240,6 +335,8 @@ static int kvc_ag_reserve_locked(struct kvc_ag *ag, enum kvc_stream stream,
 	struct kvc_segment *seg;
 
 	lockdep_assert_held(&ag->lock);
+	if (ag->releasing)
+		return -EAGAIN;
 	seg = ag->open[stream];
 	if (seg && !kvc_segment_healthy(seg))
 		return -EAGAIN;

@@ -23,6 +23,8 @@
 #include <linux/mutex.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
+#include "follow.h"
+#include "grace.h"
 #include "index.h"
 #include "journal.h"
 #include "kvc_clock.h"
@@ -95,6 +97,10 @@ enum kvc_role {
  *	if @was_open
  * @was_open: it was in use in this epoch
  * @members: bit per member that holds a lane
+ * @retired_at: DRAINING: what slots have to show as drained (see grace.h)
+ * @cookie: DRAINING: of the grace period after which no look-up is at its
+ *	entries
+ * @grace: DRAINING, of our own AG: how far the other hosts are
  */
 struct kvc_segment {
 	struct kvc_seg s;
@@ -112,6 +118,29 @@ struct kvc_segment {
 	unsigned long closed;
 	bool was_open;
 	u64 members;
+	u64 retired_at;
+	unsigned long cookie;
+	struct kvc_grace grace;
+};
+
+/**
+ * struct kvc_segset - the segments of an AG, as one load found them
+ * @node: in the AG's @dropped, once another load has replaced it
+ * @rcu: frees it
+ * @ag: AG
+ * @cookie: of the grace period after which no look-up is at its entries
+ * @segments: by number - @ag->first
+ *
+ * A load fills a fresh set, whose entries are in the index beside those of the
+ * set that is in use, and then takes its place (protocol rule 12). What it
+ * replaced lives until the last read on it has ended.
+ */
+struct kvc_segset {
+	struct list_head node;
+	struct rcu_head rcu;
+	struct kvc_ag *ag;
+	unsigned long cookie;
+	struct kvc_segment segments[];
 };
 
 enum kvc_stream {
@@ -125,9 +154,21 @@ enum kvc_stream {
  * @join: attachment
  * @number: AG
  * @nr: segments
- * @segments: by number - first
+ * @wanted: epoch with which we shall own it, 0: not at all, KVC_EPOCH_ANY
+ * @change: takes it over, or gives it up
+ * @doubted: jiffies at which a takeover first had to wait for Q, valid if
+ *	@doubting; like @doubting under @follow.turn
+ * @doubting: see @doubted
+ * @graces: retired segments that wait for other hosts; the worker's
+ * @set: its segments; replaced under @lock by a load, never while @owned
+ * @segments: those in @set
+ * @dropped: sets that were replaced; under @lock
  * @first: number of its first segment
- * @owned: takes puts; false: could not be taken over (home member missing)
+ * @owned: takes puts; false: another host's, or nobody's
+ * @claimed: epoch in which we own it, as our slot shows it; 0: none. Set once
+ *	its checkpoint is durable, and @owned once the slot shows it
+ * @releasing: being given up: no put is let in; under @lock
+ * @follow: while not @owned
  * @lock: see DOC above. Order: @lock, then journal.lock
  * @journal: of this epoch
  * @open: segment per stream, or NULL
@@ -141,9 +182,9 @@ enum kvc_stream {
  *	under @lock, or by whoever alone knows the entry
  * @pins_end: seconds since 1970 before which none of them runs out
  * @work: worker
- * @follow: waits for commits that nobody else waits for: kvc_put_follow()
- * @followed: puts that it tells of their deadlines
- * @follow_lock: guards @followed; innermost, irqs off
+ * @watch: waits for commits that nobody else waits for: kvc_put_follow()
+ * @watched: puts that it tells of their deadlines
+ * @watch_lock: guards @watched; innermost, irqs off
  * @wait: for @moving
  * @free_low: reclaim starts below it
  * @free_high: and goes on up to it
@@ -157,7 +198,17 @@ struct kvc_ag {
 	u32 nr;
 	u32 first;
 	bool owned;
+	u64 claimed;
+	bool releasing;
+	struct kvc_follow follow;
+	u64 wanted;
+	struct work_struct change;
+	unsigned long doubted;
+	bool doubting;
+	u32 graces;
+	struct kvc_segset *set;
 	struct kvc_segment *segments;
+	struct list_head dropped;
 	struct mutex lock;
 	struct kvc_journal journal;
 	struct kvc_segment *open[KVC_NR_STREAMS];
@@ -170,9 +221,9 @@ struct kvc_ag {
 	struct xarray pins;
 	u64 pins_end;
 	struct delayed_work work;
-	struct work_struct follow;
-	struct list_head followed;
-	spinlock_t follow_lock;
+	struct work_struct watch;
+	struct list_head watched;
+	spinlock_t watch_lock;
 	wait_queue_head_t wait;
 	u32 free_low;
 	u32 free_high;
@@ -193,12 +244,29 @@ struct kvc_reservation {
 	u32 offset;
 };
 
+#define KVC_EPOCH_ANY	U64_MAX
+
 /* --- ag.c: memory and transitions --- */
 
 int kvc_ag_init(struct kvc_ag *ag, struct kvc_join *join, u32 number);
 
 /* Stop the worker, kill the journal, free all. No user is left. */
 void kvc_ag_destroy(struct kvc_ag *ag);
+
+struct kvc_segset *kvc_segset_alloc(struct kvc_ag *ag);
+
+/* Take all that is in a set out of the index; it is freed by a later reap. */
+void kvc_segset_drop(struct kvc_segset *set);
+
+/* Put @fresh in the place of the set in use, and drop that. */
+void kvc_ag_install(struct kvc_ag *ag, struct kvc_segset *fresh);
+
+/**
+ * kvc_ag_reap() - free dropped sets that nobody reads from any more
+ *
+ * Return: are some left?
+ */
+bool kvc_ag_reap(struct kvc_ag *ag);
 
 /* No segment takes more until one has been sealed: a checkpoint has no room. */
 bool kvc_ag_logs_full(struct kvc_ag *ag);
@@ -213,6 +281,10 @@ static inline struct kvc_segment *kvc_ag_segment(struct kvc_ag *ag, u32 number)
 
 /* Owned, its journal sound, its home member live: it takes puts and deletes. */
 bool kvc_ag_takes_puts(const struct kvc_ag *ag);
+
+/* Is it a copy in an AG of ours? Under rcu_read_lock(). */
+bool kvc_entry_is_ours(const struct kvc_entry *e);
+bool kvc_entry_is_others(const struct kvc_entry *e);
 
 /* All members of the segment are live. */
 bool kvc_segment_healthy(const struct kvc_segment *seg);
@@ -292,6 +364,13 @@ void kvc_ag_entry_died(struct kvc_entry *e);
 
 /* Its segment's summary does not list it, so it needs no DELETE there. */
 void kvc_entry_unlist(struct kvc_entry *e);
+
+/* No read is at a segment whose entries are out of the index. */
+static inline bool kvc_segment_drained(const struct kvc_segment *seg)
+{
+	return poll_state_synchronize_rcu(seg->cookie) &&
+	       !atomic_read(&seg->readers);
+}
 
 /* Drop a segment's reader. Any context. */
 void kvc_segment_put_reader(struct kvc_segment *seg);
@@ -402,20 +481,45 @@ int kvc_segment_retire(struct kvc_segment *seg);
 /* Seal everything that is open, for a detach in good order. */
 void kvc_ag_quiesce(struct kvc_ag *ag);
 
-/* --- load.c --- */
+/* --- takeover.c --- */
+
+/**
+ * struct kvc_takeover - how an AG is to be taken over
+ * @shown: highest epoch that any slot shows for it, 0: none
+ * @epoch: in: the new epoch, 0: the lowest that there may be; out: the new
+ *	epoch, or with -EAGAIN the lowest that there may be
+ * @in_doubt: may writes of this owner (slot, incarnation) still land?
+ * @waited: no: Q has passed since they could last be sent
+ * @frozen_until: jiffies before which what is found open is not written (Q)
+ */
+struct kvc_takeover {
+	u64 shown;
+	u64 epoch;
+	bool (*in_doubt)(struct kvc_join *join, u32 slot, u64 incarnation);
+	bool waited;
+	unsigned long frozen_until;
+};
 
 /**
  * kvc_ag_takeover() - load an AG and begin a new epoch in it
- * @ag: initialised
- * @shown: highest epoch that any slot shows for it, 0: none
- * @in_doubt: may writes of this owner (slot, incarnation) still land?
- * @waited: Q has passed since the attach began to watch
+ * @ag: not owned; its @follow.turn is held, or nobody else is there yet
+ * @t: how
  *
- * Protocol rules 6, 20, 21, 30. Return: 0; -EAGAIN: every area that could take
- * the new epoch is in doubt: call again when Q has passed; errors.
+ * Protocol rules 6, 20, 21, 30. On success @ag->claimed is the epoch, and it can
+ * be owned when our slot shows that.
+ *
+ * Return: 0; -EAGAIN: the epoch can't be had, or every area that could take
+ * one is in doubt: call again when Q has passed; errors.
  */
-int kvc_ag_takeover(struct kvc_ag *ag, u64 shown,
-		    bool (*in_doubt)(struct kvc_join *join, u32 slot, u64 inc),
-		    bool waited);
+int kvc_ag_takeover(struct kvc_ag *ag, struct kvc_takeover *t);
+
+/**
+ * kvc_ag_give_up() - give an AG up, in good order
+ *
+ * Puts are not let in any more, those inside end, what is open is sealed, and
+ * all of it is durable; from then on the AG is followed. Return: 0, or an error:
+ * its journal has been ended all the same.
+ */
+int kvc_ag_give_up(struct kvc_ag *ag);
 
 #endif

@@ -250,7 +250,7 @@ static void kvc_start(unsigned int nr, struct kvc_op *op)
 	else if (nr == _IOC_NR(KVCACHE_IOC_PUT))
 		kvc_put_start(op);
 	else if (nr == _IOC_NR(KVCACHE_IOC_EXISTS))
-		kvc_exists(op);
+		kvc_exists_start(op);
 	else
 		kvc_delete_start(op);
 }
@@ -272,7 +272,9 @@ static void kvc_finish(unsigned int nr, struct kvc_window_key *w, u32 n)
 	for (i = 0; i < n; i++) {
 		if (nr == _IOC_NR(KVCACHE_IOC_GET))
 			kvc_get_finish(&w[i].op);
-		else if (nr == _IOC_NR(KVCACHE_IOC_DELETE))
+		else if (nr == _IOC_NR(KVCACHE_IOC_EXISTS))
+			kvc_exists_finish(&w[i].op);
+		else
 			kvc_delete_finish(&w[i].op);
 	}
 }

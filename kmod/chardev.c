@@ -14,6 +14,7 @@
 #include <uapi/linux/kvcache.h>
 #include "batch.h"
 #include "chardev.h"
+#include "cluster.h"
 #include "list.h"
 #include "node.h"
 #include "nvme_kv.h"
@@ -37,7 +38,7 @@ static long kvc_ioctl_caps(void __user *arg)
 	c.version = KVCACHE_API_VERSION;
 	c.features = KVCACHE_FEAT_PIN | KVCACHE_FEAT_RANGE | KVCACHE_FEAT_LIST |
 		     KVCACHE_FEAT_NVME_KV | KVCACHE_FEAT_WATCH |
-		     KVCACHE_FEAT_SETTLE;
+		     KVCACHE_FEAT_SETTLE | KVCACHE_FEAT_SHARED;
 	c.key_max = KVCACHE_KEY_MAX;
 	c.batch_max = KVCACHE_BATCH_MAX;
 	c.iov_max = KVCACHE_IOV_MAX;
@@ -102,6 +103,19 @@ static void kvc_attach_tell(const struct kvcache_attach *a, char *reason)
 		pr_debug("attach: the reason could not be copied out\n");
 }
 
+static bool kvc_attach_mode_sound(const struct kvcache_attach *a)
+{
+	if (a->mode > KVCACHE_MODE_GRANTED ||
+	    a->max_staleness_ms > KVCACHE_STALENESS_MAX_MS ||
+	    memchr_inv(a->reserved2, 0, sizeof(a->reserved2)))
+		return false;
+	if (a->mode == KVCACHE_MODE_EXCLUSIVE && a->max_staleness_ms)
+		return false;
+	if (a->mode != KVCACHE_MODE_STATIC)
+		return !a->host && !a->hosts;
+	return a->hosts && a->hosts <= KVCACHE_HOSTS_MAX && a->host < a->hosts;
+}
+
 static long kvc_ioctl_attach(void __user *arg)
 {
 	struct kvc_attach_args args = {};
@@ -116,11 +130,16 @@ static long kvc_ioctl_attach(void __user *arg)
 		return err;
 	if (a.flags & ~KVCACHE_ATTACH_FLAGS || a.reserved || !a.nr_members ||
 	    a.nr_members > KVCACHE_MEMBERS_MAX || a.pool > INT_MAX ||
+	    !kvc_attach_mode_sound(&a) ||
 	    !kvc_terminated(a.nqn, sizeof(a.nqn)) ||
 	    !kvc_terminated(a.node, sizeof(a.node)))
 		return -EINVAL;
 	args.number = a.pool;
 	args.degraded = a.flags & KVCACHE_ATTACH_DEGRADED;
+	args.mode = a.mode;
+	args.host = a.host;
+	args.hosts = a.hosts;
+	args.staleness_ms = a.max_staleness_ms;
 	memcpy(args.id.nqn, a.nqn, sizeof(args.id.nqn));
 	memcpy(args.id.node, a.node, sizeof(args.id.node));
 	memcpy(args.id.boot_id, a.boot_id, sizeof(args.id.boot_id));
@@ -163,6 +182,8 @@ static void kvc_info_segments(struct kvc_join *join, struct kvcache_info *i)
 	for (a = 0; a < join->g->nr_ags; a++) {
 		struct kvc_ag *ag = &join->ags[a];
 
+		/* Its segments don't change hands meanwhile. */
+		mutex_lock(&ag->lock);
 		for (k = 0; k < ag->nr; k++) {
 			struct kvc_segment *seg = &ag->segments[k];
 			u32 state = READ_ONCE(seg->s.state);
@@ -172,6 +193,7 @@ static void kvc_info_segments(struct kvc_join *join, struct kvcache_info *i)
 			if (state == KVC_SEG_FREE || state == KVC_SEG_RETIRED)
 				i->free_segments++;
 		}
+		mutex_unlock(&ag->lock);
 		i->owned_ags += ag->owned && !READ_ONCE(ag->journal.killed);
 		i->journal_blocks += ag->journal.blocks_written;
 		i->journal_commits += ag->journal.commits_written;
@@ -209,6 +231,8 @@ static void kvc_info_pool(const struct kvc_pool *pool, struct kvcache_info *i)
 	i->nr_ags = g->nr_ags;
 	i->flags_out = g->flags;
 	i->lease_ms = g->lease_ms;
+	i->mode = pool->mode;
+	i->state = READ_ONCE(pool->state);
 }
 
 static void kvc_info_stats(struct kvc_stats __percpu *s, struct kvcache_info *i)
@@ -231,6 +255,13 @@ static void kvc_info_stats(struct kvc_stats __percpu *s, struct kvcache_info *i)
 	i->timeouts = kvc_stat_sum(s, KVC_STAT_TIMEOUTS);
 	i->checkpoints = kvc_stat_sum(s, KVC_STAT_CHECKPOINTS);
 	i->discards = kvc_stat_sum(s, KVC_STAT_DISCARDS);
+	i->refreshes = kvc_stat_sum(s, KVC_STAT_REFRESHES);
+	i->refresh_blocks = kvc_stat_sum(s, KVC_STAT_REFRESH_BLOCKS);
+	i->followed_blocks = kvc_stat_sum(s, KVC_STAT_FOLLOWED_BLOCKS);
+	i->loads = kvc_stat_sum(s, KVC_STAT_LOADS);
+	i->rotten_blocks = kvc_stat_sum(s, KVC_STAT_ROTTEN_BLOCKS);
+	i->asks = kvc_stat_sum(s, KVC_STAT_ASKS);
+	i->touches = kvc_stat_sum(s, KVC_STAT_TOUCHES);
 }
 
 static int kvc_info_members(struct kvc_pool *pool, struct kvcache_info *i,
@@ -430,6 +461,12 @@ static long kvc_ioctl(struct file *file, unsigned int cmd, unsigned long argv)
 		return kvc_ioctl_info(file, arg);
 	case _IOC_NR(KVCACHE_IOC_POOLS):
 		return kvc_ioctl_pools(arg);
+	case _IOC_NR(KVCACHE_IOC_GRANT):
+		return kvc_cluster_grant(arg);
+	case _IOC_NR(KVCACHE_IOC_AGS):
+		return kvc_cluster_ags(file, arg);
+	case _IOC_NR(KVCACHE_IOC_SLOTS):
+		return kvc_cluster_slots(file, arg);
 	case _IOC_NR(KVCACHE_IOC_LIST):
 		return kvc_ioctl_list(file, arg);
 	case _IOC_NR(KVCACHE_IOC_WATCH):

@@ -7,8 +7,13 @@
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include "ask.h"
 #include "object.h"
 #include "pin.h"
+#include "share.h"
+
+/* So long after an owner was asked for a delete it is asked again. */
+#define KVC_DELETE_ASK_MS	250
 
 /**
  * struct kvc_delete_op - a DELETE on its way, which may outlive its caller
@@ -98,14 +103,14 @@ static struct kvc_delete_op *kvc_delete_alloc(struct kvc_op *op,
 	return d;
 }
 
-/* Find a copy and hold its segment; the entry stays valid with it. */
+/* Find a copy of ours and hold its segment; the entry stays valid with it. */
 static struct kvc_entry *kvc_delete_find(struct kvc_op *op)
 {
 	struct kvc_entry *e;
 
 	rcu_read_lock();
-	e = kvc_index_find(&op->join->index, &op->key->hash,
-			   ktime_get_real_seconds());
+	e = kvc_index_find_if(&op->join->index, &op->key->hash,
+			      ktime_get_real_seconds(), kvc_entry_is_ours);
 	if (e) {
 		op->seg = kvc_entry_segment(e);
 		atomic_inc(&op->seg->readers);
@@ -137,7 +142,9 @@ static int kvc_delete_append(struct kvc_op *op, struct kvc_entry *e)
 		return -ENOMEM;
 	mutex_lock(&ag->lock);
 	where = atomic_read(&e->where);
-	if (where & KVC_ENTRY_DEAD) {
+	if (ag->releasing || !ag->owned) {
+		err = -EAGAIN;
+	} else if (where & KVC_ENTRY_DEAD) {
 		err = -EBUSY;
 	} else if (where & KVC_ENTRY_DYING) {
 		/* Moving: it will be elsewhere. Else another delete: join in. */
@@ -160,7 +167,8 @@ static int kvc_delete_append(struct kvc_op *op, struct kvc_entry *e)
 	return err;
 }
 
-void kvc_delete_start(struct kvc_op *op)
+/* Begin with a copy of ours. -ENOENT: there is none. */
+static void kvc_delete_begin(struct kvc_op *op)
 {
 	struct kvc_entry *e;
 	struct kvc_ag *ag;
@@ -193,6 +201,7 @@ void kvc_delete_start(struct kvc_op *op)
 			}
 		}
 		kvc_segment_put_reader(op->seg);
+		op->seg = NULL;
 		op->status = err == -EIO ? -EAGAIN : err;
 		if (err != -EBUSY && err != -EAGAIN)
 			return;
@@ -221,43 +230,155 @@ static int kvc_delete_copy(struct kvc_op *op)
 	if (!err && !kvc_join_lease_ok(op->join))
 		err = -ESTALE;
 	kvc_segment_put_reader(op->seg);
+	op->seg = NULL;
 	return err;
+}
+
+/*
+ * A key may have copies in several AGs (protocol rule 26), say if one was away
+ * when it was put anew. Return: 1: there were some of ours, and none is left; 0:
+ * there was none; errors.
+ */
+static int kvc_delete_copies(struct kvc_op *op)
+{
+	int err = 0, some = 0;
+
+	while (op->seg && !err) {
+		some = 1;
+		err = kvc_delete_copy(op);
+		if (!err)
+			kvc_delete_begin(op);
+		if (!err && !op->seg && op->status != -ENOENT)
+			err = op->status;
+	}
+	return err ?: some;
+}
+
+/* Another host's AG that a copy is in, KVC_MAX_AGS: there is none. */
+static u32 kvc_delete_elsewhere(struct kvc_op *op)
+{
+	u32 ag = KVC_MAX_AGS;
+	struct kvc_entry *e;
+
+	rcu_read_lock();
+	e = kvc_index_find_if(&op->join->index, &op->key->hash,
+			      ktime_get_real_seconds(), kvc_entry_is_others);
+	if (e)
+		ag = kvc_entry_segment(e)->ag->number;
+	rcu_read_unlock();
+	return ag;
+}
+
+/*
+ * Protocol rule 24: done when after a look at what other hosts did no copy is
+ * left. Return: 1: there were copies; 0: there was none; errors.
+ */
+static int kvc_delete_shared(struct kvc_op *op, int some)
+{
+	struct kvc_share *share = op->join->share;
+	unsigned long asked = jiffies - HZ;
+	int err;
+	u32 ag;
+
+	for (;;) {
+		err = kvc_share_wait(share, kvc_share_ticket(share),
+				     op->deadline);
+		if (err)
+			return err == -EINTR ? -EAGAIN : err;
+		/* It may have been put here meanwhile, or come to be ours. */
+		kvc_delete_begin(op);
+		err = op->seg ? kvc_delete_copies(op) :
+		      op->status == -ENOENT ? 0 : op->status;
+		if (err < 0)
+			return err;
+		some |= err;
+		ag = kvc_delete_elsewhere(op);
+		if (ag == KVC_MAX_AGS)
+			return some;
+		some = 1;
+		if (time_after(jiffies, asked +
+			       msecs_to_jiffies(KVC_DELETE_ASK_MS))) {
+			err = kvc_ask_delete(op->join, op->key->hash,
+					     op->key->tenant, ag);
+			if (err)
+				return err;
+			asked = jiffies;
+		}
+		schedule_timeout_killable(1);
+	}
+}
+
+void kvc_delete_start(struct kvc_op *op)
+{
+	op->seg = NULL;
+	kvc_delete_begin(op);
+	if (op->status == -ENOENT && op->join->share && !op->own)
+		op->status = -EINPROGRESS;
 }
 
 void kvc_delete_finish(struct kvc_op *op)
 {
-	int err = 0;
+	int err;
 
 	if (op->status != -EINPROGRESS)
 		return;
-	/*
-	 * A key may have copies in several AGs (protocol rule 26), say if one was
-	 * away when it was put anew. It is deleted when none is left.
-	 */
-	while (op->status == -EINPROGRESS && !err) {
-		err = kvc_delete_copy(op);
-		if (!err)
-			kvc_delete_start(op);
-	}
-	if (err)
-		op->status = err;
-	else if (op->status == -ENOENT)
-		op->status = 0;
+	err = kvc_delete_copies(op);
+	if (err >= 0 && op->join->share && !op->own)
+		err = kvc_delete_shared(op, err);
+	op->status = err > 0 ? 0 : err ?: -ENOENT;
 	if (!op->status)
 		kvc_op_stat(op, KVC_STAT_DELETES);
 	if (op->status == -ETIMEDOUT)
 		kvc_op_stat(op, KVC_STAT_TIMEOUTS);
 }
 
-int kvc_delete_of(const struct kvc_op *op)
+static int kvc_delete_like(const struct kvc_op *op, bool own)
 {
 	struct kvc_op del = {
 		.join = op->join,
 		.key = op->key,
 		.deadline = op->deadline,
+		.own = own,
 	};
 
 	kvc_delete_start(&del);
 	kvc_delete_finish(&del);
 	return del.status;
+}
+
+int kvc_delete_of(const struct kvc_op *op)
+{
+	return kvc_delete_like(op, false);
+}
+
+int kvc_delete_own_of(const struct kvc_op *op)
+{
+	return kvc_delete_like(op, true);
+}
+
+void kvc_forget_others(const struct kvc_op *op, bool ask)
+{
+	struct kvc_join *join = op->join;
+	struct kvc_segment *seg;
+	struct kvc_entry *e;
+
+	while (join->share) {
+		rcu_read_lock();
+		e = kvc_index_find_if(&join->index, &op->key->hash,
+				      ktime_get_real_seconds(),
+				      kvc_entry_is_others);
+		if (e) {
+			seg = kvc_entry_segment(e);
+			atomic_inc(&seg->readers);
+		}
+		rcu_read_unlock();
+		if (!e)
+			return;
+		if (ask)
+			kvc_ask_delete(join, op->key->hash, op->key->tenant,
+				       seg->ag->number);
+		kvc_ag_entry_died(e);
+		kvc_index_remove(&join->index, e);
+		kvc_segment_put_reader(seg);
+	}
 }

@@ -42,6 +42,7 @@ static int kvc_index_cmp_exact(struct rhashtable_compare_arg *arg,
 struct kvc_wanted {
 	struct kvc_hash hash;
 	u64 now;
+	bool (*filter)(const struct kvc_entry *e);
 };
 
 static int kvc_index_cmp_live(struct rhashtable_compare_arg *arg,
@@ -56,9 +57,18 @@ static int kvc_index_cmp_live(struct rhashtable_compare_arg *arg,
 	       kvc_entry_expired(e, w->now);
 }
 
+static int kvc_index_cmp_if(struct rhashtable_compare_arg *arg,
+			    const void *obj)
+{
+	const struct kvc_wanted *w = arg->key;
+
+	return kvc_index_cmp_live(arg, obj) || !w->filter(obj);
+}
+
 /*
- * One table and three ways to search it: any entry of the key, one that can be
- * hit, one exact copy. All their keys begin with the hash.
+ * One table and four ways to search it: any entry of the key, one that can be
+ * hit, one of these that somebody chooses, one exact copy. All their keys begin
+ * with the hash.
  */
 #define KVC_INDEX_PARAMS(cmp)						\
 	{								\
@@ -75,6 +85,8 @@ static const struct rhashtable_params kvc_index_params =
 	KVC_INDEX_PARAMS(kvc_index_cmp);
 static const struct rhashtable_params kvc_index_live_params =
 	KVC_INDEX_PARAMS(kvc_index_cmp_live);
+static const struct rhashtable_params kvc_index_if_params =
+	KVC_INDEX_PARAMS(kvc_index_cmp_if);
 static const struct rhashtable_params kvc_index_exact_params =
 	KVC_INDEX_PARAMS(kvc_index_cmp_exact);
 
@@ -157,6 +169,15 @@ struct kvc_entry *kvc_index_find(struct kvc_index *x, const struct kvc_hash *h,
 	const struct kvc_wanted w = { .hash = *h, .now = now };
 
 	return rhashtable_lookup(&x->table, &w, kvc_index_live_params);
+}
+
+struct kvc_entry *kvc_index_find_if(struct kvc_index *x,
+				    const struct kvc_hash *h, u64 now,
+				    bool (*filter)(const struct kvc_entry *e))
+{
+	const struct kvc_wanted w = { .hash = *h, .now = now, .filter = filter };
+
+	return rhashtable_lookup(&x->table, &w, kvc_index_if_params);
 }
 
 struct kvc_entry *kvc_index_find_any(struct kvc_index *x,

@@ -143,6 +143,11 @@ void kvc_chunks_free(struct kvc_index *x, struct kvc_chunk *chunks);
 struct kvc_entry *kvc_index_find(struct kvc_index *x, const struct kvc_hash *h,
 				 u64 now);
 
+/* The same of copies that @filter accepts. */
+struct kvc_entry *kvc_index_find_if(struct kvc_index *x,
+				    const struct kvc_hash *h, u64 now,
+				    bool (*filter)(const struct kvc_entry *e));
+
 /* Find any entry of a key, dead, on its way or live. Likewise. */
 struct kvc_entry *kvc_index_find_any(struct kvc_index *x,
 				     const struct kvc_hash *h);

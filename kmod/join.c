@@ -3,7 +3,10 @@
  * DOC: joining a pool
  *
  * The embedded default, with no lock service: whoever attaches takes the whole
- * pool, if nobody else is alive in it.
+ * pool, if nobody else is alive in it. A pool that is shared is joined in the
+ * same way, but only those matter who do not share, and whoever has the slot
+ * that was assigned; AGs are loaded to be followed, and change hands later
+ * (own.c).
  *
  *  1. Watch the slots for longer than a lease, unless all of them were left in
  *     good order. A slot that moves is alive: refused, by name.
@@ -14,7 +17,7 @@
  *     scan to claim takes less time than the wait, so whoever claims at the same
  *     time has written by now: in another slot, both see it; in the same one,
  *     all see who wrote last, and one at most has a majority of the copies.
- *  4. Take every AG over, side by side, heartbeat running.
+ *  4. Take every AG over, or load it, side by side, heartbeat running.
  *  5. Show the epochs in the slot, and serve.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -25,7 +28,9 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
+#include <uapi/linux/kvcache.h>
 #include "label.h"
+#include "share.h"
 #include "slot.h"
 
 bool kvc_join_lease_ok(const struct kvc_join *join)
@@ -53,8 +58,8 @@ static bool kvc_slot_in_use(const struct kvc_slot_info *s)
 	return s->state == KVC_SLOT_JOINING || s->state == KVC_SLOT_ACTIVE;
 }
 
-static void kvc_join_name_holder(struct kvc_join *join, char *reason, u32 slot,
-				 const struct kvc_slot_info *s)
+static void kvc_join_name(struct kvc_join *join, char *reason, u32 slot,
+			  const struct kvc_slot_info *s)
 {
 	kvc_reason(reason,
 		   "pool %s is held by host %s%s%s%s (slot %u, boot %pUb, %s): detach it there first",
@@ -62,6 +67,22 @@ static void kvc_join_name_holder(struct kvc_join *join, char *reason, u32 slot,
 		   s->nqn[0] ? " (" : "", s->nqn, s->nqn[0] ? ")" : "", slot,
 		   s->boot_id,
 		   s->state == KVC_SLOT_JOINING ? "attaching" : "alive");
+}
+
+void kvc_join_name_holder(struct kvc_join *join, char *reason, u32 slot)
+{
+	kvc_slots_lock(join);
+	kvc_join_name(join, reason, slot, kvc_slot(join, slot));
+	kvc_slots_unlock(join);
+}
+
+/* Would we be in each other's way? */
+static bool kvc_join_rival(struct kvc_join *join, u32 slot)
+{
+	const struct kvc_slot_info *s = kvc_slot(join, slot);
+
+	return !join->share || slot == join->wanted_slot ||
+	       !(s->flags & KVC_SLOT_SHARED);
 }
 
 /* What a slot showed when the watch began. */
@@ -94,10 +115,11 @@ static int kvc_join_moved(struct kvc_join *join,
 		const struct kvc_slot_info *s = kvc_slot(join, i);
 
 		if (i == join->writer.slot || !kvc_slot_in_use(s) ||
+		    !kvc_join_rival(join, i) ||
 		    (s->sequence == seen[i].sequence &&
 		     s->incarnation == seen[i].incarnation))
 			continue;
-		kvc_join_name_holder(join, reason, i, s);
+		kvc_join_name(join, reason, i, s);
 		return -EBUSY;
 	}
 	return 0;
@@ -130,8 +152,9 @@ static int kvc_join_watch(struct kvc_join *join, struct kvc_sighting *seen,
 		return err;
 	kvc_join_sight(join, seen);
 	for (i = 0; i < g->nr_slots; i++)
-		if (kvc_slot_in_use(kvc_slot(join, i)) ||
-		    test_bit(i, join->slots->unknown)) {
+		if (kvc_join_rival(join, i) &&
+		    (kvc_slot_in_use(kvc_slot(join, i)) ||
+		     test_bit(i, join->slots->unknown))) {
 			__set_bit(i, join->slots->dead);
 			doubtful++;
 		}
@@ -164,25 +187,51 @@ static int kvc_join_wait_q(struct kvc_join *join)
 	return err;
 }
 
+/* The lock service's incarnation, or one above all that were seen. */
+static int kvc_join_incarnate(struct kvc_join *join, char *reason)
+{
+	const struct kvc_pool *pool = join->pool;
+	u64 highest = 0;
+	u32 i;
+
+	for (i = 0; i < join->g->nr_slots; i++)
+		highest = max(highest, kvc_slot(join, i)->incarnation);
+	join->writer.incarnation = highest + 1;
+	if (pool->mode != KVCACHE_MODE_GRANTED)
+		return 0;
+	if (pool->grant.incarnation <=
+	    kvc_slot(join, pool->grant.slot)->incarnation) {
+		kvc_reason(reason, "incarnation %llu of slot %u of pool %s is over: it shows %llu",
+			   pool->grant.incarnation, pool->grant.slot,
+			   join->g->name,
+			   kvc_slot(join, pool->grant.slot)->incarnation);
+		return -ESTALE;
+	}
+	join->writer.incarnation = pool->grant.incarnation;
+	return 0;
+}
+
 /* Step 2: choose. Protocol rule 4: a dead host's slot only after Q. */
 static int kvc_join_choose(struct kvc_join *join, char *reason)
 {
 	u32 i, nr = join->g->nr_slots;
-	u64 incarnation = 0;
 	int err;
 
-	for (i = 0; i < nr; i++)
-		incarnation = max(incarnation, kvc_slot(join, i)->incarnation);
-	join->writer.incarnation = incarnation + 1;
-
-	i = find_first_zero_bit(join->slots->dead, nr);
-	if (i == nr) {
-		pr_info("pool %s: every host slot was left by a crash: waiting %u ms for writes that may be on their way\n",
-			join->g->name, join->g->q_ms);
+	err = kvc_join_incarnate(join, reason);
+	if (err)
+		return err;
+	i = join->wanted_slot;
+	if (i == KVC_NO_SLOT)
+		i = find_first_zero_bit(join->slots->dead, nr);
+	if (i == nr || test_bit(i, join->slots->dead)) {
+		pr_info("pool %s: %s left by a crash: waiting %u ms for writes that may be on their way\n",
+			join->g->name,
+			i == nr ? "every host slot was" : "our host slot was",
+			join->g->q_ms);
 		err = kvc_join_wait_q(join);
 		if (err)
 			return err;
-		i = 0;
+		i = i == nr ? 0 : i;
 	}
 	join->writer.slot = i;
 	join->slot_sequence = kvc_slot(join, i)->sequence;
@@ -202,7 +251,7 @@ static int kvc_join_holds_slot(struct kvc_join *join, char *reason)
 	if (kvc_slot_ours(join, join->g->lease_ms / 4, other))
 		goto ours;
 	if (other->sequence) {
-		kvc_join_name_holder(join, reason, join->writer.slot, other);
+		kvc_join_name(join, reason, join->writer.slot, other);
 		err = -EBUSY;
 	} else {
 		kvc_reason(reason, "the slot of pool %s can't be read back in time on a majority of its members",
@@ -246,8 +295,8 @@ static int kvc_join_claim(struct kvc_join *join, struct kvc_sighting *seen,
 			return err;
 		if (kvc_slot(join, join->writer.slot)->sequence !=
 		    join->slot_sequence) {
-			kvc_join_name_holder(join, reason, join->writer.slot,
-					     kvc_slot(join, join->writer.slot));
+			kvc_join_name(join, reason, join->writer.slot,
+				      kvc_slot(join, join->writer.slot));
 			return -EBUSY;
 		}
 		join->state = KVC_SLOT_JOINING;
@@ -285,22 +334,64 @@ static void kvc_join_beat(struct work_struct *work)
 	struct kvc_join *join = container_of(to_delayed_work(work),
 					     struct kvc_join, beat);
 	u32 ms = join->g->heartbeat_ms;
+	u64 number;
 	int err;
 
 	if (READ_ONCE(join->stopping) || READ_ONCE(join->set->abandoned))
 		return;
 	if (!kvc_join_lease_ok(join) || kvc_slot_usurped(join)) {
 		/* protocol rule 19 */
-		WRITE_ONCE(join->lease_until, 0);
-		kvc_pool_lapse(join->pool);
+		kvc_join_lapse(join);
 		return;
 	}
+	join->beaten = jiffies;
+	number = join->beats_begun + 1;
+	WRITE_ONCE(join->beats_begun, number);
 	err = kvc_slot_beat(join, join->g->lease_ms / 4);
-	if (!err && join->state == KVC_SLOT_ACTIVE)
+	if (!err) {
+		WRITE_ONCE(join->beats_shown, number);
+		wake_up_all(&join->slots->wait);
+	}
+	/* Who shares a pool comes back to its own slot. */
+	if (!err && join->state == KVC_SLOT_ACTIVE && !join->share)
 		kvc_slots_bury(join);
 	if (err)
 		ms = max(ms / 4, 1U);
 	queue_delayed_work(join->beat_wq, &join->beat, msecs_to_jiffies(ms));
+}
+
+void kvc_join_lapse(struct kvc_join *join)
+{
+	WRITE_ONCE(join->lease_until, 0);
+	kvc_pool_lapse(join->pool);
+}
+
+void kvc_join_beat_soon(struct kvc_join *join)
+{
+	unsigned long apart = msecs_to_jiffies(join->g->heartbeat_ms / 8) + 1;
+	unsigned long next = READ_ONCE(join->beaten) + apart;
+
+	if (READ_ONCE(join->state) != KVC_SLOT_ACTIVE ||
+	    READ_ONCE(join->stopping))
+		return;
+	mod_delayed_work(join->beat_wq, &join->beat,
+			 time_after(next, jiffies) ? next - jiffies : 0);
+}
+
+int kvc_join_wait_shown(struct kvc_join *join)
+{
+	/* Not one that is under way: it may have taken what was shown before. */
+	u64 number = READ_ONCE(join->beats_begun) + 1;
+
+	do {
+		kvc_join_beat_soon(join);
+		wait_event_timeout(join->slots->wait,
+				   READ_ONCE(join->beats_shown) >= number,
+				   msecs_to_jiffies(join->g->heartbeat_ms / 8) + 1);
+		if (READ_ONCE(join->stopping) || !kvc_join_lease_ok(join))
+			return -ESTALE;
+	} while (READ_ONCE(join->beats_shown) < number);
+	return 0;
 }
 
 static void kvc_join_stop_beat(struct kvc_join *join)
@@ -308,38 +399,64 @@ static void kvc_join_stop_beat(struct kvc_join *join)
 	cancel_delayed_work_sync(&join->beat);
 }
 
-/* --- taking the AGs over --- */
+/* --- taking the AGs over, or loading them --- */
 
-struct kvc_takeover {
+struct kvc_join_load {
 	struct work_struct work;
 	struct kvc_ag *ag;
 	bool waited;
 	int error;
 };
 
-/* May writes of this owner still be on their way? */
-static bool kvc_join_in_doubt(struct kvc_join *join, u32 slot, u64 incarnation)
+bool kvc_join_in_doubt(struct kvc_join *join, u32 slot, u64 incarnation)
 {
+	const struct kvc_slot_info *s;
+	bool doubt;
+
 	if (slot >= join->g->nr_slots)
 		return false;
-	/* A slot that was granted again proves that Q had passed. */
-	return test_bit(slot, join->slots->dead) &&
-	       incarnation >= kvc_slot(join, slot)->incarnation;
+	if (!join->share)
+		/* A slot that was granted again proves that Q had passed. */
+		return test_bit(slot, join->slots->dead) &&
+		       incarnation >= kvc_slot(join, slot)->incarnation;
+	kvc_slots_lock(join);
+	s = kvc_slot(join, slot);
+	/* Likewise; and what we gave up ourselves had all of it written. */
+	doubt = slot != join->writer.slot && kvc_slot_in_use(s) &&
+		incarnation >= s->incarnation;
+	kvc_slots_unlock(join);
+	return doubt;
 }
 
-static void kvc_join_takeover(struct work_struct *work)
+static void kvc_join_load(struct work_struct *work)
 {
-	struct kvc_takeover *t = container_of(work, struct kvc_takeover, work);
-	struct kvc_join *join = t->ag->join;
+	struct kvc_join_load *t = container_of(work, struct kvc_join_load, work);
+	struct kvc_ag *ag = t->ag;
+	struct kvc_join *join = ag->join;
+	struct kvc_takeover takeover = {
+		.in_doubt = kvc_join_in_doubt,
+		.waited = t->waited,
+		.frozen_until = join->frozen_until,
+	};
+	u32 slot;
 
-	t->error = kvc_ag_takeover(t->ag, kvc_slots_shown(join, t->ag->number),
-				   kvc_join_in_doubt, t->waited);
+	takeover.shown = kvc_slots_shown(join, ag->number, &slot);
+	if (!join->share) {
+		t->error = kvc_ag_takeover(ag, &takeover);
+		return;
+	}
+	mutex_lock(&ag->follow.turn);
+	t->error = kvc_follow_load(ag, takeover.shown);
+	mutex_unlock(&ag->follow.turn);
+	/* Not now: then misses wait for it, and what was loaded serves. */
+	if (t->error == -EAGAIN || t->error == -EIO)
+		t->error = 0;
 }
 
-static int kvc_join_takeovers(struct kvc_join *join, char *reason)
+static int kvc_join_loads(struct kvc_join *join, char *reason)
 {
 	const struct kvc_geometry *g = join->g;
-	struct kvc_takeover *t;
+	struct kvc_join_load *t;
 	bool waited = !time_before(jiffies, join->frozen_until);
 	bool again;
 	u32 i;
@@ -351,7 +468,7 @@ static int kvc_join_takeovers(struct kvc_join *join, char *reason)
 	for (i = 0; i < g->nr_ags; i++) {
 		struct kvc_member *home = &join->set->m[kvc_ag_home(g, i)];
 
-		INIT_WORK(&t[i].work, kvc_join_takeover);
+		INIT_WORK(&t[i].work, kvc_join_load);
 		t[i].ag = &join->ags[i];
 		/* protocol rule 30: its home is gone, and the AG with it */
 		t[i].error = kvc_member_health(home) == KVC_HEALTH_FAILED ?
@@ -381,7 +498,7 @@ static int kvc_join_takeovers(struct kvc_join *join, char *reason)
 	for (i = 0; i < g->nr_ags && !err; i++) {
 		if (t[i].error && t[i].error != -ENODEV) {
 			err = t[i].error;
-			kvc_reason(reason, "AG %u of pool %s can't be taken over (%d)",
+			kvc_reason(reason, "AG %u of pool %s can't be loaded (%d)",
 				   i, g->name, err);
 		}
 		join->load_objects += join->ags[i].objects_found;
@@ -406,6 +523,14 @@ static int kvc_join_alloc(struct kvc_pool *pool, struct kvc_join **out)
 	join->set = &pool->set;
 	join->g = &pool->g;
 	join->writer.slot = KVC_NO_SLOT;
+	join->wanted_slot = KVC_NO_SLOT;
+	join->granted_until = U64_MAX;
+	if (pool->mode == KVCACHE_MODE_STATIC)
+		join->wanted_slot = pool->host;
+	if (pool->mode == KVCACHE_MODE_GRANTED) {
+		join->wanted_slot = pool->grant.slot;
+		join->granted_until = pool->grant.until;
+	}
 	init_waitqueue_head(&join->space_wait);
 	init_waitqueue_head(&join->settle_wait);
 	INIT_DELAYED_WORK(&join->beat, kvc_join_beat);
@@ -428,6 +553,12 @@ static int kvc_join_alloc(struct kvc_pool *pool, struct kvc_join **out)
 		if (err)
 			return err;
 	}
+	kvc_own_init(join);
+	if (pool->mode != KVCACHE_MODE_EXCLUSIVE) {
+		err = kvc_share_init(join, pool->staleness_ms);
+		if (err)
+			return err;
+	}
 	return kvc_slots_init(join);
 }
 
@@ -443,6 +574,7 @@ static void kvc_join_free(struct kvc_join *join)
 	kvfree(join->ags);
 	free_percpu(join->cpu_ag);
 	kvc_slots_destroy(join);
+	kvc_share_destroy(join);
 	if (join->wq)
 		destroy_workqueue(join->wq);
 	if (join->beat_wq)
@@ -455,7 +587,7 @@ static bool kvc_ag_idle(struct kvc_ag *ag)
 {
 	u32 i;
 
-	if (READ_ONCE(ag->journal.inflight))
+	if (READ_ONCE(ag->journal.inflight) || kvc_ag_reap(ag))
 		return false;
 	for (i = 0; i < ag->nr; i++)
 		if (atomic_read(&ag->segments[i].readers) ||
@@ -474,6 +606,8 @@ void kvc_join_cut(struct kvc_join *join, int error)
 			kvc_journal_kill(&join->ags[i].journal, error);
 	wake_up_all(&join->space_wait);
 	wake_up_all(&join->settle_wait);
+	if (join->share)
+		wake_up_all(&join->share->wait);
 }
 
 static void kvc_join_kill(struct kvc_join *join, int error)
@@ -483,8 +617,8 @@ static void kvc_join_kill(struct kvc_join *join, int error)
 	kvc_join_cut(join, error);
 	for (i = 0; i < join->g->nr_ags; i++) {
 		cancel_delayed_work_sync(&join->ags[i].work);
-		cancel_work_sync(&join->ags[i].follow);
-		while (join->ags[i].journal.set && !kvc_ag_idle(&join->ags[i]))
+		cancel_work_sync(&join->ags[i].watch);
+		while (!kvc_ag_idle(&join->ags[i]))
 			msleep(5);
 	}
 }
@@ -515,6 +649,8 @@ void kvc_join_destroy(struct kvc_join *join, bool leave)
 {
 	WRITE_ONCE(join->stopping, true);
 	wake_up_all(&join->space_wait);
+	kvc_own_stop(join);
+	kvc_share_stop(join);
 	if (leave)
 		kvc_join_quiesce(join);
 	kvc_join_stop_beat(join);
@@ -561,6 +697,7 @@ static int kvc_join_do(struct kvc_join *join, char *reason)
 	struct kvc_sighting *seen;
 	u64 start;
 	int err;
+	u32 i;
 
 	seen = kvcalloc(join->g->nr_slots, sizeof(*seen), GFP_KERNEL);
 	if (!seen)
@@ -580,15 +717,23 @@ static int kvc_join_do(struct kvc_join *join, char *reason)
 	queue_delayed_work(join->beat_wq, &join->beat, 0);
 
 	start = ktime_get_ns();
-	err = kvc_join_takeovers(join, reason);
+	err = kvc_join_loads(join, reason);
 	join->load_ns = ktime_get_ns() - start;
 	if (!err)
 		err = kvc_join_show(join, reason);
 	if (err)
 		return err;
+	for (i = 0; i < join->g->nr_ags; i++)
+		WRITE_ONCE(join->ags[i].owned, join->ags[i].claimed);
 	queue_delayed_work(join->beat_wq, &join->beat,
 			   msecs_to_jiffies(join->g->heartbeat_ms));
-	return 0;
+	if (!join->share)
+		return 0;
+	kvc_share_start(join);
+	if (join->pool->mode != KVCACHE_MODE_STATIC)
+		return 0;
+	kvc_own_want(join, NULL);
+	return kvc_own_settle(join, reason);
 }
 
 void kvc_join_run(struct kvc_join *join)
@@ -597,6 +742,26 @@ void kvc_join_run(struct kvc_join *join)
 
 	for (i = 0; i < join->g->nr_ags; i++)
 		kvc_ag_kick(&join->ags[i]);
+}
+
+int kvc_join_peek(struct kvc_pool *pool, struct kvc_join **out)
+{
+	struct kvc_join *join = NULL;
+	int err;
+
+	err = kvc_join_alloc(pool, &join);
+	if (!err)
+		err = kvc_slots_read(join);
+	if (!err)
+		*out = join;
+	else if (join)
+		kvc_join_free(join);
+	return err;
+}
+
+void kvc_join_unpeek(struct kvc_join *join)
+{
+	kvc_join_free(join);
 }
 
 int kvc_join_create(struct kvc_pool *pool, char *reason,

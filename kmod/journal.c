@@ -19,10 +19,43 @@ static int kvc_batch_init(struct kvc_batch *b, struct kvc_journal *j, u32 room)
 	return 0;
 }
 
+static void kvc_batches_free(struct list_head *spent);
+
+/*
+ * An earlier epoch's journal begins anew. Lock and wait queue stay: somebody may
+ * still be on the way out of a wait for what was killed.
+ */
+static void kvc_journal_reset(struct kvc_journal *j)
+{
+	struct kvc_batch *b, *n;
+	LIST_HEAD(dynamic);
+	unsigned long flags;
+
+	spin_lock_irqsave(&j->lock, flags);
+	list_for_each_entry_safe(b, n, &j->queue, node) {
+		list_del_init(&b->node);
+		if (b->dynamic)
+			list_add(&b->node, &dynamic);
+	}
+	list_splice_init(&j->spent, &dynamic);
+	j->filling = &j->batch[0];
+	j->idle = &j->batch[1];
+	j->batch[0].blocks = 0;
+	j->batch[1].blocks = 0;
+	j->retry_at = jiffies;
+	j->head = 0;
+	j->durable = 0;
+	j->next = 0;
+	j->killed = 0;
+	spin_unlock_irqrestore(&j->lock, flags);
+	kvc_batches_free(&dynamic);
+}
+
 int kvc_journal_start(struct kvc_journal *j, struct kvc_member_set *set,
 		      const struct kvc_geometry *g, const struct kvc_writer *w,
 		      u32 ag, u64 epoch, u64 area_sequence)
 {
+	bool again = j->set;
 	int i, err;
 
 	j->set = set;
@@ -32,6 +65,10 @@ int kvc_journal_start(struct kvc_journal *j, struct kvc_member_set *set,
 	j->epoch = epoch;
 	j->home = &set->m[kvc_ag_home(g, ag)];
 	j->area_sequence = area_sequence;
+	if (again) {
+		kvc_journal_reset(j);
+		return 0;
+	}
 	spin_lock_init(&j->lock);
 	INIT_LIST_HEAD(&j->queue);
 	INIT_LIST_HEAD(&j->spent);

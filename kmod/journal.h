@@ -127,7 +127,7 @@ struct kvc_journal {
 
 /**
  * kvc_journal_start() - begin an epoch's journal, in memory
- * @j: journal, zeroed
+ * @j: journal, zeroed, or killed with nothing in flight
  * @set: members
  * @g: geometry
  * @w: this host

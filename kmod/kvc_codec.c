@@ -440,6 +440,7 @@ void kvc_slot_encode(void *block, const struct kvc_slot_info *s)
 	b->state = cpu_to_le32(s->state);
 	b->incarnation = cpu_to_le64(s->incarnation);
 	b->heartbeat = cpu_to_le64(s->heartbeat);
+	b->flags = cpu_to_le64(s->flags);
 	memcpy(b->boot_id, s->boot_id, sizeof(b->boot_id));
 	memcpy(b->attach_id, s->attach_id, sizeof(b->attach_id));
 	string_pack(b->nqn, s->nqn, sizeof(b->nqn));
@@ -465,11 +466,13 @@ int kvc_slot_decode(const void *block, const struct kvc_geometry *g,
 	s->sequence = le64_to_cpu(b->h.sequence);
 	s->incarnation = le64_to_cpu(b->incarnation);
 	s->heartbeat = le64_to_cpu(b->heartbeat);
+	s->flags = le64_to_cpu(b->flags);
 
 	if (!header_sound(&b->h) ||
 	    !words_zero(b->reserved0, sizeof(b->reserved0)))
 		return -EINVAL;
-	if (s->number >= g->nr_slots || s->state > KVC_SLOT_DOWN)
+	if (s->number >= g->nr_slots || s->state > KVC_SLOT_DOWN ||
+	    s->flags & ~KVC_SLOT_FLAGS_ALL)
 		return -EINVAL;
 	if (s->first_ag % KVC_AGS_PER_SLOT_BLOCK || s->first_ag > g->nr_ags ||
 	    s->nr_ags > KVC_AGS_PER_SLOT_BLOCK ||

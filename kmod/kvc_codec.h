@@ -123,6 +123,7 @@ struct kvc_slot_info {
 	u64 sequence;
 	u64 incarnation;
 	u64 heartbeat;
+	u64 flags;
 	u8 boot_id[16];
 	u8 attach_id[16];
 	char nqn[KVC_NQN_SIZE];

@@ -230,11 +230,15 @@ enum kvc_slot_state {
 	KVC_SLOT_DOWN		= 3,	/* left in good order */
 };
 
+#define KVC_SLOT_SHARED		0x1ULL	/* its host lets others in */
+#define KVC_SLOT_FLAGS_ALL	0x1ULL
+
 /**
  * struct kvc_slot_ag - what a slot shows for one AG
  * @owned_epoch: the slot owns the AG with this epoch; 0: it never did
  * @followed_epoch: the slot's host follows this epoch of the AG
- * @drained: position in @followed_epoch up to which all RETIREs are done with
+ * @drained: position in @followed_epoch: it is done with all that was retired
+ *	in blocks before it
  */
 struct kvc_slot_ag {
 	__le64	owned_epoch;
@@ -256,6 +260,7 @@ struct kvc_slot_ag {
  * @nqn: host NQN, NUL-terminated; empty if it has none
  * @node: host name, NUL-terminated
  * @ags: per AG
+ * @flags: KVC_SLOT_SHARED
  * @reserved0: 0
  */
 struct kvc_slot_block {
@@ -271,7 +276,8 @@ struct kvc_slot_block {
 	__u8	nqn[KVC_NQN_SIZE];
 	__u8	node[KVC_NAME_SIZE];
 	struct kvc_slot_ag ags[KVC_AGS_PER_SLOT_BLOCK];
-	__u8	reserved0[608];
+	__le64	flags;
+	__u8	reserved0[600];
 };
 
 /**

@@ -230,13 +230,13 @@ static int kvc_list_fetch(struct kvc_lister *l, struct kvc_list_read *r,
 static int kvc_list_read(struct kvc_lister *l, const struct kvc_seg *s,
 			 void **buf)
 {
-	struct kvc_segment *at = kvc_ag_segment(l->ag, s->summary_segment);
 	u32 bytes = s->summary_blocks << KVC_BLOCK_SHIFT;
 	struct kvc_list_read *r;
 	int err;
 
 	err = kvc_list_over(l->a) ?:
-	      kvc_run_health(l->join, at, s->summary_offset, bytes);
+	      kvc_place_health(l->join, s->summary_segment, s->summary_offset,
+			       bytes);
 	if (err)
 		return err;
 	if (!bytes)
@@ -538,12 +538,10 @@ int kvc_list(struct kvc_join *join, struct kvc_list_args *a)
 		return -EINVAL;
 	for (ag = first ? first - 1 : 0; ag < join->g->nr_ags; ag++) {
 		l.ag = &join->ags[ag];
-		if (l.ag->owned) {
-			err = kvc_list_ag(&l, cookie);
-			if (err)
-				return err == 1 ? 0 : err;
-			l.moved = true;
-		}
+		err = kvc_list_ag(&l, cookie);
+		if (err)
+			return err == 1 ? 0 : err;
+		l.moved = true;
 		cookie = 0;
 	}
 	a->cookie = 0;

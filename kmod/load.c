@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Loading an AG from media, and the takeover that every attach is.
+ * Loading an AG from media.
  *
  * Protocol rule 6: header, checkpoint, summaries of the segments that it calls
  * sealed, records in order to the first block that is not (this AG, this epoch,
@@ -11,35 +11,11 @@
 
 #include <linux/mm.h>
 #include <linux/slab.h>
-#include "ag.h"
+#include "load.h"
 #include "pin.h"
 #include "pool.h"
 
 #define KVC_LOAD_BLOCKS	64
-
-/**
- * struct kvc_area - what an area's headers say
- * @valid: one of them is sound
- * @info: the one that counts
- * @sequence: highest header sequence in the area
- */
-struct kvc_area {
-	bool valid;
-	struct kvc_area_info info;
-	u64 sequence;
-};
-
-struct kvc_loader {
-	struct kvc_ag *ag;
-	const struct kvc_geometry *g;
-	struct kvc_member *home;
-	struct kvc_area areas[KVC_NR_AREAS];
-	u8 *checkpoint;
-	u32 parts;
-	const struct kvc_area_info *base;
-	u32 rotten;	/* records that could not be */
-	u32 lost;	/* sealed segments whose summary is not there */
-};
 
 /*
  * Read blocks of the home member. A block that can't be read from a member that
@@ -70,40 +46,81 @@ static int kvc_load_read(struct kvc_loader *l, u64 block, u32 nr, u8 *buf)
 	return 0;
 }
 
-static int kvc_load_areas(struct kvc_loader *l)
+void kvc_loader_init(struct kvc_loader *l, struct kvc_ag *ag)
 {
+	memset(l, 0, sizeof(*l));
+	l->ag = ag;
+	l->g = ag->join->g;
+	l->home = &ag->join->set->m[kvc_ag_home(l->g, ag->number)];
+}
+
+void kvc_loader_free(struct kvc_loader *l)
+{
+	kvfree(l->checkpoint);
+	l->checkpoint = NULL;
+}
+
+void kvc_load_headers(struct kvc_loader *l, u32 area, const u8 *buf,
+		      struct kvc_area *a)
+{
+	struct kvc_place p = kvc_place_area(l->g, l->ag->number, area);
+	u32 i;
+
+	memset(a, 0, sizeof(*a));
+	for (i = 0; i < KVC_AREA_HEADERS; i++) {
+		struct kvc_place hp = { p.member, p.block + i };
+		const u8 *block = buf + ((size_t)i << KVC_BLOCK_SHIFT);
+		struct kvc_area_info info;
+
+		if (kvc_block_verify(block, KVC_BLOCK_AREA, l->g->uuid, &hp) !=
+			    KVC_BLOCK_OK ||
+		    kvc_area_decode(block, l->g, &info) ||
+		    info.ag != l->ag->number ||
+		    info.epoch % KVC_NR_AREAS != area)
+			continue;
+		a->sequence = max(a->sequence, info.sequence);
+		if (!a->valid || info.epoch > a->info.epoch ||
+		    (info.epoch == a->info.epoch &&
+		     info.sequence > a->info.sequence))
+			a->info = info;
+		a->valid = true;
+	}
+}
+
+static int kvc_load_area(struct kvc_loader *l, u32 area, struct kvc_area *a)
+{
+	struct kvc_place p = kvc_place_area(l->g, l->ag->number, area);
 	u8 *buf = (u8 *)__get_free_pages(GFP_KERNEL, 1);
-	u32 area, i;
-	int err = 0;
+	int err;
 
 	if (!buf)
 		return -ENOMEM;
-	for (area = 0; area < KVC_NR_AREAS && !err; area++) {
-		struct kvc_place p = kvc_place_area(l->g, l->ag->number, area);
-		struct kvc_area *a = &l->areas[area];
-
-		err = kvc_load_read(l, p.block, KVC_AREA_HEADERS, buf);
-		for (i = 0; i < KVC_AREA_HEADERS && !err; i++) {
-			struct kvc_place hp = { p.member, p.block + i };
-			u8 *block = buf + ((size_t)i << KVC_BLOCK_SHIFT);
-			struct kvc_area_info info;
-
-			if (kvc_block_verify(block, KVC_BLOCK_AREA, l->g->uuid,
-					     &hp) != KVC_BLOCK_OK ||
-			    kvc_area_decode(block, l->g, &info) ||
-			    info.ag != l->ag->number ||
-			    info.epoch % KVC_NR_AREAS != area)
-				continue;
-			a->sequence = max(a->sequence, info.sequence);
-			if (!a->valid || info.epoch > a->info.epoch ||
-			    (info.epoch == a->info.epoch &&
-			     info.sequence > a->info.sequence))
-				a->info = info;
-			a->valid = true;
-		}
-	}
+	err = kvc_load_read(l, p.block, KVC_AREA_HEADERS, buf);
+	if (!err)
+		kvc_load_headers(l, area, buf, a);
 	free_pages((unsigned long)buf, 1);
 	return err;
+}
+
+int kvc_load_areas(struct kvc_loader *l)
+{
+	u32 area;
+	int err = 0;
+
+	for (area = 0; area < KVC_NR_AREAS && !err; area++)
+		err = kvc_load_area(l, area, &l->areas[area]);
+	return err;
+}
+
+u64 kvc_load_highest(const struct kvc_loader *l)
+{
+	u64 epoch = 0;
+	u32 i;
+
+	for (i = 0; i < KVC_NR_AREAS; i++)
+		if (l->areas[i].valid)
+			epoch = max(epoch, l->areas[i].info.epoch);
+	return epoch;
 }
 
 /* Read @nr blocks of an epoch's ring from a full position on. */
@@ -127,9 +144,8 @@ static int kvc_load_ring(struct kvc_loader *l, u64 epoch, u64 position, u32 nr,
 	return 0;
 }
 
-/* Open the journal block of an exact epoch and position. */
-static bool kvc_load_block(struct kvc_loader *l, u64 epoch, u64 position,
-			   const void *block, struct kvc_records *it)
+bool kvc_load_block(struct kvc_loader *l, u64 epoch, u64 position,
+		    const void *block, struct kvc_records *it)
 {
 	struct kvc_place p = kvc_place_journal(l->g, l->ag->number, epoch,
 					       position);
@@ -140,6 +156,31 @@ static bool kvc_load_block(struct kvc_loader *l, u64 epoch, u64 position,
 	       !kvc_journal_open(block, l->g, &j, it) &&
 	       j.ag == l->ag->number && j.epoch == epoch &&
 	       j.position == position;
+}
+
+bool kvc_load_hole(struct kvc_loader *l, u64 epoch, u64 position,
+		   const void *block)
+{
+	struct kvc_place p = kvc_place_journal(l->g, l->ag->number, epoch,
+					       position);
+	enum kvc_block_verdict v = kvc_block_verify(block, KVC_BLOCK_JOURNAL,
+						    l->g->uuid, &p);
+	struct kvc_journal_info j;
+	struct kvc_records it;
+
+	if (v == KVC_BLOCK_NEVER)
+		return true;
+	if (v != KVC_BLOCK_OK || kvc_journal_open(block, l->g, &j, &it) ||
+	    j.ag != l->ag->number)
+		return false;
+	return j.epoch < epoch || (j.epoch == epoch && j.position < position);
+}
+
+int kvc_load_judge_header(const struct kvc_area *a, u64 epoch, u64 position)
+{
+	if (!a->valid || a->info.epoch != epoch)
+		return -EAGAIN;
+	return a->info.head > position ? -ESTALE : 0;
 }
 
 /* Is this block part @part of a checkpoint that begins at @start? */
@@ -195,12 +236,26 @@ static int kvc_load_checkpoint(struct kvc_loader *l,
 	return 0;
 }
 
-/* The base: the highest epoch with a whole checkpoint (protocol rule 20). */
-static int kvc_load_base(struct kvc_loader *l)
+static int kvc_load_exact(struct kvc_loader *l, u64 epoch)
+{
+	const struct kvc_area *a = &l->areas[epoch % KVC_NR_AREAS];
+	int err;
+
+	if (!a->valid || a->info.epoch != epoch)
+		return -EBADMSG;
+	err = kvc_load_checkpoint(l, &a->info);
+	if (!err)
+		l->base = &a->info;
+	return err;
+}
+
+int kvc_load_base(struct kvc_loader *l, u64 exact)
 {
 	bool tried[KVC_NR_AREAS] = {};
 	int i, best, err;
 
+	if (exact)
+		return kvc_load_exact(l, exact);
 	for (;;) {
 		best = -1;
 		for (i = 0; i < KVC_NR_AREAS; i++)
@@ -224,6 +279,11 @@ static int kvc_load_base(struct kvc_loader *l)
 static bool kvc_load_mine(struct kvc_loader *l, u32 segment)
 {
 	return segment - l->ag->first < l->ag->nr;
+}
+
+static struct kvc_segment *kvc_load_segment(struct kvc_loader *l, u32 segment)
+{
+	return &l->set->segments[segment - l->ag->first];
 }
 
 static int kvc_load_entry(struct kvc_loader *l, struct kvc_segment *seg,
@@ -252,7 +312,8 @@ static int kvc_load_entry(struct kvc_loader *l, struct kvc_segment *seg,
 			return err;
 		atomic64_add(kvc_put_length(put->key_len), &l->ag->log_bytes);
 	}
-	if (put->pin > (u64)ktime_get_real_seconds())
+	/* Of others' AGs they are the owner's business. */
+	if (!l->follow && put->pin > (u64)ktime_get_real_seconds())
 		kvc_pin_set(e, put->pin);	/* if it may */
 	atomic_inc(&seg->live);
 	atomic_add(kvc_bytes_to_blocks(e->bytes), &seg->live_blocks);
@@ -272,7 +333,7 @@ static void kvc_load_kill(struct kvc_loader *l, struct kvc_hash hash,
 		l->rotten++;
 		return;
 	}
-	seg = kvc_ag_segment(l->ag, segment);
+	seg = kvc_load_segment(l, segment);
 	if (seg->s.generation != generation)
 		return;		/* that life is over */
 	exact.segment = seg;
@@ -294,7 +355,7 @@ static int kvc_load_put(struct kvc_loader *l, const struct kvc_put *put)
 		l->rotten++;
 		return 0;
 	}
-	seg = kvc_ag_segment(l->ag, put->segment);
+	seg = kvc_load_segment(l, put->segment);
 	if (seg->s.state != KVC_SEG_OPEN ||
 	    seg->s.generation != put->generation) {
 		l->rotten++;
@@ -306,6 +367,37 @@ static int kvc_load_put(struct kvc_loader *l, const struct kvc_put *put)
 	return kvc_load_entry(l, seg, put);
 }
 
+/* The segment begins another life: nothing may be left of the last. */
+static void kvc_load_opened(struct kvc_loader *l, struct kvc_segment *seg)
+{
+	if (l->live && seg->role == KVC_ROLE_DRAINING) {
+		/*
+		 * Its owner does not wait for reads of a host that it takes for
+		 * dead. Their entries must not be mixed with the new ones.
+		 */
+		if (kvc_segment_drained(seg))
+			kvc_segment_empty(seg);
+		else
+			l->again = true;
+	}
+	/* Its summary of an earlier life does not matter any more. */
+	seg->role = KVC_ROLE_NONE;
+}
+
+static void kvc_load_retired(struct kvc_loader *l, struct kvc_segment *seg)
+{
+	kvc_segment_forget(seg);
+	if (!l->live) {
+		kvc_segment_empty(seg);
+		return;
+	}
+	/* protocol rule 16: readers may be at it */
+	l->retired++;
+	seg->retired_at = l->position + 1;
+	seg->cookie = start_poll_synchronize_rcu();
+	seg->role = KVC_ROLE_DRAINING;
+}
+
 static void kvc_load_transition(struct kvc_loader *l, u32 type,
 				const struct kvc_segment_rec *rec)
 {
@@ -315,22 +407,19 @@ static void kvc_load_transition(struct kvc_loader *l, u32 type,
 		l->rotten++;
 		return;
 	}
-	seg = kvc_ag_segment(l->ag, rec->segment);
+	seg = kvc_load_segment(l, rec->segment);
 	if (kvc_seg_apply(&seg->s, type, rec)) {
 		l->rotten++;
 		return;
 	}
-	/* Its summary of an earlier life does not matter any more. */
 	if (type == KVC_REC_OPEN)
-		seg->role = KVC_ROLE_NONE;
+		kvc_load_opened(l, seg);
 	if (type == KVC_REC_SEAL) {
 		kvc_segment_drop_log(seg);
-		l->ag->next_order = max(l->ag->next_order, rec->order + 1);
+		l->next_order = max(l->next_order, rec->order + 1);
 	}
-	if (type == KVC_REC_RETIRE) {
-		kvc_segment_forget(seg);
-		kvc_segment_empty(seg);
-	}
+	if (type == KVC_REC_RETIRE)
+		kvc_load_retired(l, seg);
 }
 
 static int kvc_load_record(struct kvc_loader *l, const struct kvc_record *rec)
@@ -348,7 +437,9 @@ static int kvc_load_record(struct kvc_loader *l, const struct kvc_record *rec)
 		kvc_load_transition(l, rec->type, &rec->seg);
 		return 0;
 	case KVC_REC_ASK:
-		return 0;	/* requests to other owners */
+		if (l->ask)
+			l->ask(l->ag, &rec->ask);
+		return 0;
 	}
 	l->rotten++;
 	return 0;
@@ -396,7 +487,7 @@ static int kvc_load_summaries(struct kvc_loader *l)
 	int err;
 
 	for (i = 0; i < l->ag->nr; i++) {
-		s.seg = &l->ag->segments[i];
+		s.seg = &l->set->segments[i];
 		if (s.seg->s.state != KVC_SEG_SEALED)
 			continue;
 		err = kvc_load_summary_read(l, s.seg, &buf);
@@ -417,26 +508,43 @@ static int kvc_load_summaries(struct kvc_loader *l)
 	return 0;
 }
 
+void kvc_load_forget_roles(struct kvc_loader *l)
+{
+	u32 i;
+
+	for (i = 0; i < l->ag->nr; i++)
+		l->set->segments[i].role = KVC_ROLE_NONE;
+}
+
 /*
  * A sealed segment without its summary is retired: were it left, the next
  * checkpoint would not tell what of it is deleted, and a summary that can be
  * read again one day would bring that back.
  */
-static void kvc_load_lost(struct kvc_loader *l)
+void kvc_load_lost(struct kvc_loader *l)
 {
 	u32 i;
 
 	for (i = 0; i < l->ag->nr; i++) {
-		struct kvc_segment *seg = &l->ag->segments[i];
+		struct kvc_segment *seg = &l->set->segments[i];
 
 		if (seg->role == KVC_ROLE_FULL &&
 		    seg->s.state == KVC_SEG_SEALED) {
 			seg->s.state = KVC_SEG_RETIRED;
 			seg->s.order = 0;
-			l->lost++;
 		}
-		seg->role = KVC_ROLE_NONE;
 	}
+	kvc_load_forget_roles(l);
+}
+
+static u32 kvc_load_count_lost(struct kvc_loader *l)
+{
+	u32 i, n = 0;
+
+	for (i = 0; i < l->ag->nr; i++)
+		n += l->set->segments[i].role == KVC_ROLE_FULL &&
+		     l->set->segments[i].s.state == KVC_SEG_SEALED;
+	return n;
 }
 
 /* Go over the checkpoint's records of some types. */
@@ -455,8 +563,8 @@ static int kvc_load_pass(struct kvc_loader *l, bool segments)
 			return -EBADMSG;
 		while ((err = kvc_records_next(&it, &rec)) == 1) {
 			if (rec.type == KVC_REC_CHECKPOINT) {
-				l->ag->next_order = max(l->ag->next_order,
-							rec.checkpoint.next_order);
+				l->next_order = max(l->next_order,
+						    rec.checkpoint.next_order);
 				continue;
 			}
 			if ((rec.type == KVC_REC_SEGMENT) != segments)
@@ -474,42 +582,64 @@ static int kvc_load_pass(struct kvc_loader *l, bool segments)
 	return 0;
 }
 
+int kvc_load_apply(struct kvc_loader *l, struct kvc_records *it)
+{
+	struct kvc_record rec;
+	int err;
+
+	while ((err = kvc_records_next(it, &rec)) == 1) {
+		/* A later checkpoint: what it says is known. */
+		if (rec.type == KVC_REC_CHECKPOINT)
+			return 0;
+		err = kvc_load_record(l, &rec);
+		if (err)
+			return err;
+	}
+	if (err == -EINVAL)
+		l->rotten++;
+	return 0;
+}
+
+static int kvc_load_ended(struct kvc_loader *l, const void *block)
+{
+	u64 epoch = l->base->epoch;
+	struct kvc_area a;
+	int err;
+
+	if (kvc_load_hole(l, epoch, l->position, block))
+		return 0;
+	err = kvc_load_area(l, epoch % KVC_NR_AREAS, &a);
+	if (!err)
+		err = kvc_load_judge_header(&a, epoch, l->position);
+	return err == -ESTALE ? -EAGAIN : err;
+}
+
 /* Records behind the checkpoint, to the first hole (protocol rule 10). */
-static int kvc_load_records(struct kvc_loader *l)
+static int kvc_load_records(struct kvc_loader *l, bool moving)
 {
 	const struct kvc_area_info *a = l->base;
-	u64 position = a->checkpoint + l->parts;
 	u64 end = a->head + l->g->ring_blocks;
 	struct kvc_records it;
-	struct kvc_record rec;
 	u8 *buf;
 	u32 i, nr;
 	int err = 0;
 
+	l->position = a->checkpoint + l->parts;
 	buf = kvmalloc(KVC_LOAD_BLOCKS << KVC_BLOCK_SHIFT, GFP_KERNEL);
 	if (!buf)
 		return -ENOMEM;
-	while (position < end) {
-		nr = min_t(u64, KVC_LOAD_BLOCKS, end - position);
-		err = kvc_load_ring(l, a->epoch, position, nr, buf);
-		if (err)
-			break;
-		for (i = 0; i < nr; i++, position++) {
-			if (!kvc_load_block(l, a->epoch, position,
-					    buf + ((size_t)i << KVC_BLOCK_SHIFT),
-					    &it))
+	while (l->position < end && !err) {
+		nr = min_t(u64, KVC_LOAD_BLOCKS, end - l->position);
+		err = kvc_load_ring(l, a->epoch, l->position, nr, buf);
+		for (i = 0; i < nr && !err; i++, l->position++) {
+			u8 *block = buf + ((size_t)i << KVC_BLOCK_SHIFT);
+
+			if (!kvc_load_block(l, a->epoch, l->position, block,
+					    &it)) {
+				err = moving ? kvc_load_ended(l, block) : 0;
 				goto out;
-			while ((err = kvc_records_next(&it, &rec)) == 1) {
-				/* A later checkpoint: what it says is known. */
-				if (rec.type == KVC_REC_CHECKPOINT)
-					break;
-				err = kvc_load_record(l, &rec);
-				if (err)
-					goto out;
 			}
-			if (err == -EINVAL)
-				l->rotten++;
-			err = 0;
+			err = kvc_load_apply(l, &it);
 		}
 	}
 out:
@@ -517,7 +647,7 @@ out:
 	return err;
 }
 
-static int kvc_load_base_state(struct kvc_loader *l)
+int kvc_load_state(struct kvc_loader *l, bool moving)
 {
 	int err;
 
@@ -527,147 +657,11 @@ static int kvc_load_base_state(struct kvc_loader *l)
 	if (!err)
 		err = kvc_load_pass(l, false);
 	if (!err)
-		err = kvc_load_records(l);
-	kvc_load_lost(l);
+		err = kvc_load_records(l, moving);
+	l->lost = kvc_load_count_lost(l);
 	if (l->rotten || l->lost)
 		pr_warn("ag %u: %u records that can't be were skipped, %u sealed segments have lost their summary and objects\n",
 			l->ag->number, l->rotten, l->lost);
 	return err;
 }
 
-/* Protocol rule 30: every segment retired, above any generation ever used. */
-static void kvc_load_empty(struct kvc_ag *ag, u64 epoch)
-{
-	u32 i;
-
-	for (i = 0; i < ag->nr; i++) {
-		struct kvc_seg *s = &ag->segments[i].s;
-
-		s->state = KVC_SEG_RETIRED;
-		s->generation = kvc_first_generation(epoch);
-		s->order = 0;
-		ag->segments[i].ready_at = ag->join->frozen_until;
-	}
-}
-
-/*
- * May writes of an owner before the base's still land? Then a segment that is
- * retired may be one that the base's owner found open and that had to go early.
- */
-static bool kvc_load_doubt(struct kvc_loader *l,
-			   bool (*in_doubt)(struct kvc_join *, u32, u64))
-{
-	u32 i;
-
-	for (i = 0; i < KVC_NR_AREAS; i++) {
-		const struct kvc_area *a = &l->areas[i];
-
-		if (a->valid && l->base && a->info.epoch < l->base->epoch &&
-		    in_doubt(l->ag->join, a->info.owner_slot,
-			     a->info.owner_incarnation))
-			return true;
-	}
-	return false;
-}
-
-/* Protocol rule 21: what was open is never appended to again. */
-static void kvc_load_roles(struct kvc_ag *ag, bool doubt)
-{
-	u64 live = 0;
-	u32 i;
-
-	for (i = 0; i < ag->nr; i++) {
-		struct kvc_segment *seg = &ag->segments[i];
-
-		live += atomic_read(&seg->live);
-		switch (seg->s.state) {
-		case KVC_SEG_OPEN:
-			seg->role = KVC_ROLE_FROZEN;
-			seg->ready_at = ag->join->frozen_until;
-			break;
-		case KVC_SEG_RETIRED:
-			seg->role = KVC_ROLE_DRAINING;
-			if (doubt)
-				seg->ready_at = ag->join->frozen_until;
-			break;
-		}
-	}
-	ag->objects_found = live;
-}
-
-/* Choose the new epoch: its area is neither the base's nor in doubt (rule 4). */
-static int kvc_load_epoch(struct kvc_loader *l, u64 shown,
-			  bool (*in_doubt)(struct kvc_join *, u32, u64),
-			  bool waited, u64 *epoch)
-{
-	u64 e = shown;
-	u32 i;
-
-	for (i = 0; i < KVC_NR_AREAS; i++)
-		if (l->areas[i].valid)
-			e = max(e, l->areas[i].info.epoch);
-	for (i = 0; i < KVC_NR_AREAS; i++) {
-		const struct kvc_area *a = &l->areas[++e % KVC_NR_AREAS];
-
-		if (l->base && l->base->epoch % KVC_NR_AREAS ==
-				       e % KVC_NR_AREAS)
-			continue;
-		if (a->valid && !waited &&
-		    in_doubt(l->ag->join, a->info.owner_slot,
-			     a->info.owner_incarnation))
-			continue;
-		*epoch = e;
-		return 0;
-	}
-	return -EAGAIN;
-}
-
-int kvc_ag_takeover(struct kvc_ag *ag, u64 shown,
-		    bool (*in_doubt)(struct kvc_join *join, u32 slot, u64 inc),
-		    bool waited)
-{
-	struct kvc_join *join = ag->join;
-	struct kvc_loader l = {
-		.ag = ag,
-		.g = join->g,
-		.home = &join->set->m[kvc_ag_home(join->g, ag->number)],
-	};
-	u64 epoch;
-	int err;
-
-	err = kvc_load_areas(&l);
-	if (err)
-		return err;
-	err = kvc_load_base(&l);
-	if (err && err != -ENOENT)
-		return err;
-	if (l.base && l.base->epoch < shown) {
-		pr_warn("ag %u: epoch %llu can't be read, %llu is too old: starting empty\n",
-			ag->number, shown, l.base->epoch);
-		l.base = NULL;
-	}
-	err = kvc_load_epoch(&l, shown, in_doubt, waited, &epoch);
-	if (err)
-		goto out;
-	if (l.base)
-		err = kvc_load_base_state(&l);
-	else
-		kvc_load_empty(ag, epoch);
-	if (err)
-		goto loaded;
-	kvc_load_roles(ag, kvc_load_doubt(&l, in_doubt));
-	err = kvc_journal_start(&ag->journal, join->set, join->g, &join->writer,
-				ag->number, epoch,
-				l.areas[epoch % KVC_NR_AREAS].sequence);
-	if (!err)
-		err = kvc_ag_begin_epoch(ag);
-	if (!err)
-		ag->owned = true;
-loaded:
-	/* Not to be begun anew on what is half loaded. */
-	if (err == -EAGAIN)
-		err = -EIO;
-out:
-	kvfree(l.checkpoint);
-	return err;
-}

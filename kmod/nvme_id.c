@@ -51,14 +51,16 @@ static u64 kvc_id_used(struct kvc_pool *pool)
 	if (kvc_pool_enter(pool))
 		return 0;
 	for (a = 0; a < pool->g.nr_ags; a++) {
-		const struct kvc_ag *ag = &pool->join->ags[a];
+		struct kvc_ag *ag = &pool->join->ags[a];
 
+		mutex_lock(&ag->lock);
 		for (k = 0; k < ag->nr; k++) {
 			u32 state = READ_ONCE(ag->segments[k].s.state);
 
 			if (state != KVC_SEG_FREE && state != KVC_SEG_RETIRED)
 				used += kvc_segment_bytes(&pool->g);
 		}
+		mutex_unlock(&ag->lock);
 	}
 	kvc_pool_leave(pool);
 	return used;

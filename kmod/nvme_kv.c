@@ -191,7 +191,8 @@ static int kvc_nvme_end(struct kvc_nvme_io *io)
 
 static int kvc_nvme_exist(struct kvc_nvme_io *io)
 {
-	kvc_exists(&io->op);
+	kvc_exists_start(&io->op);
+	kvc_exists_finish(&io->op);
 	return kvc_nvme_end(io);
 }
 
@@ -264,7 +265,8 @@ static void kvc_nvme_replace(struct kvc_nvme_io *io)
 static int kvc_nvme_store(struct kvc_nvme_io *io)
 {
 	if (io->must_exist) {
-		kvc_exists(&io->op);
+		kvc_exists_start(&io->op);
+		kvc_exists_finish(&io->op);
 		if (io->op.status)
 			return kvc_nvme_end(io);
 	} else {
@@ -293,16 +295,25 @@ int kvc_nvme_io_run(struct kvc_nvme_io *io)
 
 /* --- in halves --- */
 
+static int kvc_nvme_exist_start(struct kvc_nvme_io *io)
+{
+	kvc_exists_start(&io->op);
+	/* Not known here: to ask for what other hosts did means to wait. */
+	if (io->op.status == -EAGAIN)
+		return -EAGAIN;
+	return kvc_nvme_end(io);
+}
+
 int kvc_nvme_io_start(struct kvc_nvme_io *io)
 {
 	struct kvc_op *op = &io->op;
 
 	switch (io->opcode) {
 	case KVC_NVME_EXIST:
-		return kvc_nvme_exist(io);
+		return kvc_nvme_exist_start(io);
 	case KVC_NVME_RETRIEVE:
 		if (!io->size)
-			return kvc_nvme_exist(io);
+			return kvc_nvme_exist_start(io);
 		kvc_get_start(op);
 		if (op->status == -EAGAIN)
 			return -EAGAIN;		/* to wait a little */

@@ -6,8 +6,10 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include "compat.h"
+#include "ask.h"
 #include "object.h"
 #include "pin.h"
+#include "share.h"
 
 int kvc_key_set(struct kvc_join *join, struct kvc_key *key, u32 tenant, u32 len)
 {
@@ -27,15 +29,20 @@ void kvc_op_stat(struct kvc_op *op, enum kvc_stat which)
 int kvc_run_health(struct kvc_join *join, const struct kvc_segment *seg,
 			  u32 offset, u32 bytes)
 {
+	if (likely(kvc_segment_healthy(seg)))
+		return 0;
+	return kvc_place_health(join, seg->s.number, offset, bytes);
+}
+
+int kvc_place_health(struct kvc_join *join, u32 segment, u32 offset, u32 bytes)
+{
 	u64 at = (u64)offset << KVC_BLOCK_SHIFT;
 	u64 left = (u64)kvc_bytes_to_blocks(bytes) << KVC_BLOCK_SHIFT;
 	int err = 0;
 
-	if (likely(kvc_segment_healthy(seg)))
-		return 0;
 	while (left) {
 		u64 run = left;
-		struct kvc_place p = kvc_place_data(join->g, seg->s.number, at,
+		struct kvc_place p = kvc_place_data(join->g, segment, at,
 						    &run);
 		int health = kvc_member_health(&join->set->m[p.member]);
 
@@ -68,6 +75,40 @@ static void kvc_get_released(void *arg)
 	kvc_segment_put_reader(arg);
 }
 
+/*
+ * The object is not known here. In a pool that is shared another host may have
+ * put it: that is a miss only after another look (protocol rule 11). Return: there
+ * will be one, or who does not wait has to come back waiting.
+ */
+static bool kvc_op_look_again(struct kvc_op *op)
+{
+	if (op->status != -ENOENT || op->looked || kvc_share_settled(op->join))
+		return false;
+	if (op->notify) {
+		op->status = -EAGAIN;
+		return true;
+	}
+	op->ticket = kvc_share_ticket(op->join->share);
+	op->status = -EINPROGRESS;
+	return true;
+}
+
+/* The second half of a miss: false: it is none, or not known. */
+static bool kvc_op_looked(struct kvc_op *op)
+{
+	u64 ticket = op->ticket;
+	int err;
+
+	op->ticket = 0;
+	err = kvc_share_wait(op->join->share, ticket, op->deadline);
+	op->looked = !err;
+	if (!err)
+		return true;
+	/* protocol rule 3: the lease is over, and that is a miss */
+	op->status = err == -ESTALE ? -ENOENT : err == -EINTR ? -ETIMEDOUT : err;
+	return false;
+}
+
 /* Find the object and take a reader; protocol rule 16: one RCU section. */
 static int kvc_get_find(struct kvc_op *op)
 {
@@ -93,8 +134,11 @@ static int kvc_get_find(struct kvc_op *op)
 		goto out;
 	atomic_inc(&op->seg->readers);
 	/* A shared line is written once per eviction pass, not per get. */
-	if (!(where & KVC_ENTRY_TOUCHED))
+	if (!(where & KVC_ENTRY_TOUCHED)) {
 		atomic_or(KVC_ENTRY_TOUCHED, &e->where);
+		if (join->share && !READ_ONCE(op->seg->ag->owned))
+			kvc_ask_touch(join, op->key->hash, op->seg->ag->number);
+	}
 out:
 	rcu_read_unlock();
 	return err;
@@ -129,9 +173,10 @@ void kvc_get_start(struct kvc_op *op)
 		.ended_arg = op,
 	};
 
+	op->ticket = 0;
 	op->status = kvc_get_find(op);
 	if (op->status) {
-		if (op->status == -ENOENT)
+		if (!kvc_op_look_again(op) && op->status == -ENOENT)
 			kvc_op_stat(op, KVC_STAT_MISSES);
 		return;
 	}
@@ -223,7 +268,8 @@ static void kvc_get_drop(struct kvc_op *op)
 	pr_warn_ratelimited("pool %s: segment %u block %u: wrong checksum: the object is dropped\n",
 			    op->join->g->name, op->seg->s.number, op->place);
 	kvc_op_stat(op, KVC_STAT_BAD_DATA);
-	if (!kvc_delete_of(op) && kvc_watched(&op->join->pool->watches))
+	kvc_forget_others(op, true);
+	if (!kvc_delete_own_of(op) && kvc_watched(&op->join->pool->watches))
 		kvc_watch_tell(&op->join->pool->watches, KVCACHE_EVENT_BAD_DATA,
 			       op->key->tenant, op->key->bytes, op->key->len,
 			       op->bytes);
@@ -236,6 +282,13 @@ void kvc_get_finish(struct kvc_op *op)
 
 	if (op->status != -EINPROGRESS)
 		return;
+	if (op->ticket) {
+		if (kvc_op_looked(op))
+			kvc_get_start(op);
+		if (op->status != -EINPROGRESS)
+			return;
+		crc = op->crc;
+	}
 	err = kvc_xfer_wait(op->xfer, kvc_op_xfer_deadline(op), &crc);
 	if (!err && !(op->join->g->flags & KVC_POOL_NO_DATA_CRC) &&
 	    unlikely(crc != op->crc)) {
@@ -268,7 +321,7 @@ void kvc_get_finish(struct kvc_op *op)
 
 /* --- exists --- */
 
-void kvc_exists(struct kvc_op *op)
+static void kvc_exists_look(struct kvc_op *op)
 {
 	struct kvc_join *join = op->join;
 	struct kvc_segment *seg = NULL;
@@ -283,6 +336,9 @@ void kvc_exists(struct kvc_op *op)
 		op->length = e->bytes;
 		op->status = kvc_run_health(join, seg, kvc_entry_offset(e),
 					    e->bytes);
+		/* Eviction is the owner's, and so are pins. */
+		if (!op->status && op->pin && !READ_ONCE(seg->ag->owned))
+			op->status = -EDQUOT;
 		if (!op->status && op->pin)
 			atomic_inc(&seg->readers);
 	}
@@ -291,6 +347,27 @@ void kvc_exists(struct kvc_op *op)
 		op->status = kvc_pin_set(e, op->pin);
 		kvc_segment_put_reader(seg);
 	}
+}
+
+static void kvc_exists_end(struct kvc_op *op)
+{
 	kvc_op_stat(op, op->status ? KVC_STAT_EXISTS_MISSES :
 				     KVC_STAT_EXISTS_HITS);
+}
+
+void kvc_exists_start(struct kvc_op *op)
+{
+	op->ticket = 0;
+	kvc_exists_look(op);
+	if (!kvc_op_look_again(op))
+		kvc_exists_end(op);
+}
+
+void kvc_exists_finish(struct kvc_op *op)
+{
+	if (op->status != -EINPROGRESS)
+		return;
+	if (kvc_op_looked(op))
+		kvc_exists_look(op);
+	kvc_exists_end(op);
 }

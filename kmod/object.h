@@ -44,12 +44,17 @@ struct kvc_key {
  * @xfer: in flight
  * @put: in flight
  * @del: in flight; NULL if another delete's is waited for
- * @seg: get: whose reader reference the transfer holds; delete: held
+ * @seg: get: whose reader reference the transfer holds; delete: held, NULL
+ *	while no copy of ours is being deleted
  * @entry: delete: what is deleted; valid as long as @seg is held
  * @position: delete: what must be durable, in full positions
  * @crc: expected
  * @bytes: length of the object
  * @place: get: offset in the segment, in 4 KiB blocks
+ * @ticket: get, exists: a miss, unless it is found after this pass over the
+ *	other hosts' journals (share.h); 0: what was found stands
+ * @own: delete: no copies but those in AGs of ours
+ * @looked: that pass is over
  * @notify: for a caller that does not wait: called once when what a half left
  *	in flight has ended, so that the next half won't wait for it: the
  *	transfer that a first half began; the commit of kvc_put_record(). In any
@@ -81,6 +86,9 @@ struct kvc_op {
 	u32 crc;
 	u32 bytes;
 	u32 place;
+	u64 ticket;
+	bool own;
+	bool looked;
 	void (*notify)(struct kvc_op *op);
 };
 
@@ -98,6 +106,9 @@ void kvc_op_stat(struct kvc_op *op, enum kvc_stat which);
  */
 int kvc_run_health(struct kvc_join *join, const struct kvc_segment *seg,
 		   u32 offset, u32 bytes);
+
+/* The same of a segment by its number. */
+int kvc_place_health(struct kvc_join *join, u32 segment, u32 offset, u32 bytes);
 
 /* Hash a key whose bytes are in place. Return: 0 or -EINVAL. */
 int kvc_key_set(struct kvc_join *join, struct kvc_key *key, u32 tenant, u32 len);
@@ -125,9 +136,19 @@ void kvc_put_follow(struct kvc_op *op);
 /* A put that must wait, alone, is tried again until its deadline. */
 void kvc_put_retry(struct kvc_op *op);
 
-void kvc_exists(struct kvc_op *op);
+void kvc_exists_start(struct kvc_op *op);
+void kvc_exists_finish(struct kvc_op *op);
 void kvc_delete_start(struct kvc_op *op);
 void kvc_delete_finish(struct kvc_op *op);
+
+/* Delete the copies of a key in AGs of ours. Return: status. */
+int kvc_delete_own_of(const struct kvc_op *op);
+
+/*
+ * Forget the copies of a key in other hosts' AGs, as far as they are known here.
+ * @ask: and have their owners delete them.
+ */
+void kvc_forget_others(const struct kvc_op *op, bool ask);
 
 /* Delete what stands under the key of another op, and wait for it. Return: status. */
 int kvc_delete_of(const struct kvc_op *op);

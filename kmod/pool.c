@@ -6,6 +6,7 @@
 #include <linux/random.h>
 #include <linux/slab.h>
 #include <linux/xarray.h>
+#include <uapi/linux/kvcache.h>
 #include "debugfs.h"
 #include "label.h"
 #include "node.h"
@@ -27,6 +28,7 @@ static void kvc_pool_free(struct kref *ref)
 
 	percpu_ref_exit(&pool->ops);
 	free_percpu(pool->stats);
+	kvfree(pool->grant.epochs);
 	kvfree(pool);
 }
 
@@ -96,10 +98,35 @@ static void kvc_pool_close_ops(struct kvc_pool *pool)
 	percpu_ref_kill(&pool->ops);
 }
 
+/* What the membership was is gone: forget it. */
+static void kvc_pool_end_join(struct kvc_pool *pool)
+{
+	WRITE_ONCE(pool->state, KVC_POOL_LAPSED);
+	kvc_pool_close_ops(pool);
+	kvc_join_cut(pool->join, -ESTALE);
+	wait_for_completion(&pool->ops_gone);
+	kvc_join_destroy(pool->join, false);
+	pool->join = NULL;
+}
+
+/* A membership has begun: serve. */
+static void kvc_pool_serve(struct kvc_pool *pool)
+{
+	pr_info("pool %s: joined: slot %u, incarnation %llu, %llu objects\n",
+		pool->g.name, pool->join->writer.slot,
+		pool->join->writer.incarnation, pool->join->load_objects);
+	kvc_join_run(pool->join);
+	WRITE_ONCE(pool->state, KVC_POOL_UP);
+	percpu_ref_reinit(&pool->ops);
+	/* Who is told can list it. */
+	kvc_watch_rescan(&pool->watches);
+}
+
 static void kvc_pool_rejoin(struct work_struct *work)
 {
 	struct kvc_pool *pool = container_of(to_delayed_work(work),
 					     struct kvc_pool, rejoin);
+	bool granted = pool->mode == KVCACHE_MODE_GRANTED;
 	char *reason;
 	int err;
 
@@ -107,27 +134,16 @@ static void kvc_pool_rejoin(struct work_struct *work)
 	if (pool->state == KVC_POOL_CLOSING)
 		goto out;
 	if (pool->join) {
-		pr_warn("pool %s: the lease has run out: joining anew\n",
-			pool->g.name);
-		WRITE_ONCE(pool->state, KVC_POOL_LAPSED);
-		kvc_pool_close_ops(pool);
-		kvc_join_cut(pool->join, -ESTALE);
-		wait_for_completion(&pool->ops_gone);
-		kvc_join_destroy(pool->join, false);
-		pool->join = NULL;
+		pr_warn("pool %s: the lease has run out: %s\n", pool->g.name,
+			granted ? "waiting for a grant" : "joining anew");
+		kvc_pool_end_join(pool);
 	}
+	if (granted)
+		goto out;
 	reason = kzalloc(KVC_REASON_SIZE, GFP_KERNEL);
 	err = kvc_join_create(pool, reason, &pool->join);
 	if (!err) {
-		pr_info("pool %s: joined anew: slot %u, incarnation %llu, %llu objects\n",
-			pool->g.name, pool->join->writer.slot,
-			pool->join->writer.incarnation,
-			pool->join->load_objects);
-		kvc_join_run(pool->join);
-		WRITE_ONCE(pool->state, KVC_POOL_UP);
-		percpu_ref_reinit(&pool->ops);
-		/* Who is told can list it. */
-		kvc_watch_rescan(&pool->watches);
+		kvc_pool_serve(pool);
 	} else if (err != -ECANCELED) {
 		pr_warn_ratelimited("pool %s: can't join (%d): %s\n",
 				    pool->g.name, err,
@@ -158,6 +174,12 @@ static int kvc_pool_alloc(struct kvc_attach_args *args, struct kvc_pool **out)
 	pool->id = args->id;
 	get_random_bytes(pool->id.attach_id, sizeof(pool->id.attach_id));
 	pool->degraded = args->degraded;
+	pool->mode = args->mode;
+	pool->host = args->host;
+	pool->hosts = args->hosts;
+	pool->staleness_ms = args->staleness_ms;
+	if (args->mode == KVCACHE_MODE_GRANTED)
+		pool->state = KVC_POOL_LAPSED;
 	pool->stats = alloc_percpu(struct kvc_stats);
 	if (!pool->stats ||
 	    percpu_ref_init(&pool->ops, kvc_pool_ops_gone,
@@ -251,12 +273,40 @@ static bool kvc_pool_is_member(void *arg, u32 index, const void *label)
 	return kvc_label_is_ours(arg, index, label);
 }
 
+/* Nobody changes the labels of a pool that others use as well. */
+static void kvc_pool_take_labels(struct kvc_pool *pool, u64 sequence,
+				 const struct kvc_writer *writer)
+{
+	pool->label_sequence = sequence;
+	pool->label_writer = *writer;
+	pool->set.is_member_arg = pool;
+	smp_store_release(&pool->set.is_member, kvc_pool_is_member);
+}
+
+static int kvc_pool_join_shared(struct kvc_pool *pool,
+				struct kvc_attach_args *args,
+				const struct kvc_found_pool *found)
+{
+	if (args->mode == KVCACHE_MODE_STATIC && args->hosts > pool->g.nr_slots) {
+		kvc_reason(args->reason,
+			   "pool %s has %u host slots, not %u: format it with more",
+			   pool->g.name, pool->g.nr_slots, args->hosts);
+		return -EINVAL;
+	}
+	kvc_pool_take_labels(pool, found->sequence, &found->writer);
+	if (args->mode == KVCACHE_MODE_GRANTED)
+		return 0;
+	return kvc_join_create(pool, args->reason, &pool->join);
+}
+
 static int kvc_pool_join_first(struct kvc_pool *pool,
 			       struct kvc_attach_args *args,
 			       const struct kvc_found_pool *found)
 {
 	int err;
 
+	if (args->mode != KVCACHE_MODE_EXCLUSIVE)
+		return kvc_pool_join_shared(pool, args, found);
 	err = kvc_join_create(pool, args->reason, &pool->join);
 	if (err)
 		return err;
@@ -277,10 +327,25 @@ static int kvc_pool_join_first(struct kvc_pool *pool,
 		pool->join = NULL;
 		return err;
 	}
-	pool->label_writer = pool->join->writer;
-	pool->set.is_member_arg = pool;
-	smp_store_release(&pool->set.is_member, kvc_pool_is_member);
+	kvc_pool_take_labels(pool, pool->label_sequence, &pool->join->writer);
 	return 0;
+}
+
+static void kvc_pool_attached(struct kvc_pool *pool)
+{
+	struct kvc_join *join = pool->join;
+
+	if (!join) {
+		pr_info("pool %s attached as %u: waiting for a grant\n",
+			pool->g.name, pool->number);
+		return;
+	}
+	kvc_join_run(join);
+	percpu_ref_reinit(&pool->ops);
+	pr_info("pool %s attached as %u: slot %u, incarnation %llu, %llu objects loaded in %llu us\n",
+		pool->g.name, pool->number, join->writer.slot,
+		join->writer.incarnation, join->load_objects,
+		join->load_ns / NSEC_PER_USEC);
 }
 
 int kvc_pool_attach(struct kvc_attach_args *args, u32 *number)
@@ -307,13 +372,8 @@ int kvc_pool_attach(struct kvc_attach_args *args, u32 *number)
 		err = kvc_pool_register(pool, args->number, args);
 	if (err)
 		goto stop;
-	kvc_join_run(pool->join);
-	percpu_ref_reinit(&pool->ops);
 	*number = pool->number;
-	pr_info("pool %s attached as %u: slot %u, incarnation %llu, %llu objects loaded in %llu us\n",
-		pool->g.name, pool->number, pool->join->writer.slot,
-		pool->join->writer.incarnation, pool->join->load_objects,
-		pool->join->load_ns / NSEC_PER_USEC);
+	kvc_pool_attached(pool);
 	mutex_unlock(&pool->life);
 	kvfree(found);
 	return 0;
@@ -329,6 +389,64 @@ put:
 	kvc_pool_put(pool);
 free_found:
 	kvfree(found);
+	return err;
+}
+
+/* --- grants --- */
+
+static int kvc_pool_join_granted(struct kvc_pool *pool,
+				 const struct kvc_grant *grant)
+{
+	char *reason;
+	int err;
+
+	if (grant->incarnation <= pool->grant.incarnation)
+		return -ESTALE;
+	reason = kzalloc(KVC_REASON_SIZE, GFP_KERNEL);
+	pool->grant.slot = grant->slot;
+	pool->grant.incarnation = grant->incarnation;
+	pool->grant.until = grant->until;
+	err = kvc_join_create(pool, reason, &pool->join);
+	if (!err)
+		kvc_pool_serve(pool);
+	else
+		pr_warn("pool %s: can't join as slot %u, incarnation %llu (%d): %s\n",
+			pool->g.name, grant->slot, grant->incarnation, err,
+			reason ? reason : "");
+	kfree(reason);
+	return err;
+}
+
+int kvc_pool_grant(struct kvc_pool *pool, const struct kvc_grant *grant)
+{
+	struct kvc_join *join;
+	int err = 0;
+
+	if (pool->mode != KVCACHE_MODE_GRANTED ||
+	    grant->slot >= pool->g.nr_slots)
+		return -EINVAL;
+	if (!mutex_trylock(&pool->life))
+		return -EBUSY;
+	if (pool->state == KVC_POOL_CLOSING)
+		err = -ENODEV;
+	else if (grant->until <= ktime_get_boottime_ns())
+		err = -ETIMEDOUT;
+	else if (!pool->join)
+		err = kvc_pool_join_granted(pool, grant);
+	if (err)
+		goto out;
+	join = pool->join;
+	if (join->writer.slot != grant->slot ||
+	    join->writer.incarnation != grant->incarnation ||
+	    !kvc_join_lease_ok(join)) {
+		err = -ESTALE;
+		goto out;
+	}
+	WRITE_ONCE(join->granted_until,
+		   max(join->granted_until, grant->until));
+	kvc_own_want(join, grant->epochs);
+out:
+	mutex_unlock(&pool->life);
 	return err;
 }
 

@@ -36,6 +36,21 @@ struct kvc_identity {
 };
 
 /**
+ * struct kvc_grant - what a lock service grants to a host
+ * @slot: slot
+ * @incarnation: and its incarnation; 0: none was granted yet
+ * @until: boot time in ns at which the grant ends
+ * @epochs: by AG: with which epoch it is to be owned, 0: it is not; owned by
+ *	whoever passes the structure
+ */
+struct kvc_grant {
+	u32 slot;
+	u64 incarnation;
+	u64 until;
+	u64 *epochs;
+};
+
+/**
  * struct kvc_join - one membership in a pool
  * @pool: attachment
  * @set: its members
@@ -58,6 +73,14 @@ struct kvc_identity {
  * @settle_wait: puts that wait for another put of the same key
  * @started: jiffies at which the watch of the slots began
  * @frozen_until: jiffies before which segments found open are not written (Q)
+ * @share: the other hosts; NULL: there are none (KVCACHE_MODE_EXCLUSIVE)
+ * @wanted_slot: slot that it is to have, KVC_NO_SLOT: any that is free
+ * @granted_until: boot time in ns at which the lock service's grant ends;
+ *	U64_MAX without one
+ * @beats_begun: heartbeats, as they begin; the heartbeat's alone
+ * @beats_shown: the last of them that is down on a majority
+ * @beaten: jiffies at which one last began
+ * @own: brings what we own in line with what we shall own
  * @load_ns: time that loading took
  * @load_objects: objects found
  */
@@ -83,6 +106,13 @@ struct kvc_join {
 	wait_queue_head_t settle_wait;
 	unsigned long started;
 	unsigned long frozen_until;
+	struct kvc_share *share;
+	u32 wanted_slot;
+	u64 granted_until;
+	u64 beats_begun;
+	u64 beats_shown;
+	unsigned long beaten;
+	struct delayed_work own;
 	u64 load_ns;
 	u64 load_objects;
 };
@@ -110,6 +140,12 @@ enum kvc_pool_state {
  * @life: serialises rejoin, detach and abandon; held over a join
  * @members_lock: held by who looks at members without being inside @ops
  * @degraded: attached without all members
+ * @mode: KVCACHE_MODE_*, and what attach said with it
+ * @host: see @mode
+ * @hosts: likewise
+ * @staleness_ms: likewise
+ * @grant: KVCACHE_MODE_GRANTED: of the present or the last membership; under
+ *	@life
  * @stats: counters since attach
  * @gone: its members are closed
  * @watches: who follows what is dropped
@@ -132,6 +168,11 @@ struct kvc_pool {
 	struct mutex life;
 	struct rw_semaphore members_lock;
 	bool degraded;
+	u32 mode;
+	u32 host;
+	u32 hosts;
+	u32 staleness_ms;
+	struct kvc_grant grant;
 	struct kvc_stats __percpu *stats;
 	int detaching;
 	bool gone;
@@ -145,6 +186,10 @@ struct kvc_pool {
  * struct kvc_attach_args - what attach needs, copied from the caller
  * @number: wanted, 0: lowest free
  * @degraded: members may be missing
+ * @mode: KVCACHE_MODE_*
+ * @host: KVCACHE_MODE_STATIC: which
+ * @hosts: KVCACHE_MODE_STATIC: of how many
+ * @staleness_ms: see uapi
  * @id: identity, less attach_id
  * @nr: members given
  * @paths: their paths
@@ -154,6 +199,10 @@ struct kvc_pool {
 struct kvc_attach_args {
 	u32 number;
 	bool degraded;
+	u32 mode;
+	u32 host;
+	u32 hosts;
+	u32 staleness_ms;
 	struct kvc_identity id;
 	u32 nr;
 	char **paths;
@@ -163,6 +212,16 @@ struct kvc_attach_args {
 
 int kvc_pool_attach(struct kvc_attach_args *args, u32 *number);
 int kvc_pool_detach(u32 number, unsigned int timeout_ms);
+
+/**
+ * kvc_pool_grant() - carry out what a lock service grants
+ * @pool: attached with KVCACHE_MODE_GRANTED
+ * @grant: what; its epochs stay the caller's
+ *
+ * Joins with a new incarnation, or prolongs the present one and changes what it
+ * owns. Return: as KVCACHE_IOC_GRANT.
+ */
+int kvc_pool_grant(struct kvc_pool *pool, const struct kvc_grant *grant);
 
 /* Pool by number, 0: the lowest. NULL if there is none. */
 struct kvc_pool *kvc_pool_get(u32 number);
@@ -201,6 +260,10 @@ void kvc_pools_exit(void);
 int kvc_join_create(struct kvc_pool *pool, char *reason,
 		    struct kvc_join **out);
 
+/* A join that never begins, to see what slots show; and the end of it. */
+int kvc_join_peek(struct kvc_pool *pool, struct kvc_join **out);
+void kvc_join_unpeek(struct kvc_join *join);
+
 /*
  * Let the AGs' workers begin: they evict, and a join that comes to nothing must
  * not have done that.
@@ -212,6 +275,40 @@ void kvc_join_destroy(struct kvc_join *join, bool leave);
 
 /* End what is in progress, so that calls come back: nothing commits any more. */
 void kvc_join_cut(struct kvc_join *join, int error);
+
+/* The lease is over, or has to be given up: begin anew. Any context. */
+void kvc_join_lapse(struct kvc_join *join);
+
+/* Our slot has news that others wait for: don't wait for the next heartbeat. */
+void kvc_join_beat_soon(struct kvc_join *join);
+
+/**
+ * kvc_join_wait_shown() - wait until our slot shows what is true now
+ *
+ * Return: 0; -ESTALE: the membership ends.
+ */
+int kvc_join_wait_shown(struct kvc_join *join);
+
+/* May writes of this owner still be on their way? For takeovers. */
+bool kvc_join_in_doubt(struct kvc_join *join, u32 slot, u64 incarnation);
+
+/* --- own.c --- */
+
+void kvc_own_init(struct kvc_join *join);
+
+/* What is to be owned (@epochs by AG, NULL: as the mode says) has changed. */
+void kvc_own_want(struct kvc_join *join, const u64 *epochs);
+
+/* Nothing changes hands any more. */
+void kvc_own_stop(struct kvc_join *join);
+
+/**
+ * kvc_own_settle() - wait until all is owned that is wanted
+ *
+ * Return: 0; -EBUSY: another host holds some of it (see @reason); -EINTR;
+ * -ESTALE; -ETIMEDOUT.
+ */
+int kvc_own_settle(struct kvc_join *join, char *reason);
 
 /* Does the lease hold now? Any context. */
 bool kvc_join_lease_ok(const struct kvc_join *join);

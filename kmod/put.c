@@ -20,8 +20,8 @@
  * @error: of the commit
  * @done: the commit is settled
  * @op: with @op->notify: whom to tell of the commit
- * @followed: in the AG's list of that name, until @op is told
- * @settled: the commit is. It and @followed under the AG's @follow_lock
+ * @followed: in the AG's list @watched, until @op is told
+ * @settled: the commit is. It and @followed under the AG's @watch_lock
  * @deadline: @op's
  */
 struct kvc_put_op {
@@ -63,11 +63,11 @@ static void kvc_put_tell(struct kvc_put_op *put)
 	unsigned long flags;
 	bool tell;
 
-	spin_lock_irqsave(&ag->follow_lock, flags);
+	spin_lock_irqsave(&ag->watch_lock, flags);
 	put->settled = true;
 	tell = !list_empty(&put->followed);
 	list_del_init(&put->followed);
-	spin_unlock_irqrestore(&ag->follow_lock, flags);
+	spin_unlock_irqrestore(&ag->watch_lock, flags);
 	if (tell)
 		put->op->notify(put->op);
 }
@@ -79,11 +79,11 @@ static void kvc_put_watch(struct kvc_put_op *put)
 	unsigned long flags;
 	bool settled;
 
-	spin_lock_irqsave(&ag->follow_lock, flags);
+	spin_lock_irqsave(&ag->watch_lock, flags);
 	settled = put->settled;
 	if (!settled)
-		list_add_tail(&put->followed, &ag->followed);
-	spin_unlock_irqrestore(&ag->follow_lock, flags);
+		list_add_tail(&put->followed, &ag->watched);
+	spin_unlock_irqrestore(&ag->watch_lock, flags);
 	if (settled)
 		put->op->notify(put->op);
 }
@@ -93,21 +93,21 @@ static struct kvc_put_op *kvc_put_overdue(struct kvc_ag *ag)
 {
 	struct kvc_put_op *put, *found = NULL;
 
-	spin_lock_irq(&ag->follow_lock);
-	list_for_each_entry(put, &ag->followed, followed) {
+	spin_lock_irq(&ag->watch_lock);
+	list_for_each_entry(put, &ag->watched, followed) {
 		if (time_before(jiffies, put->deadline))
 			continue;
 		list_del_init(&put->followed);
 		found = put;
 		break;
 	}
-	spin_unlock_irq(&ag->follow_lock);
+	spin_unlock_irq(&ag->watch_lock);
 	return found;
 }
 
 void kvc_put_follow_work(struct work_struct *work)
 {
-	struct kvc_ag *ag = container_of(work, struct kvc_ag, follow);
+	struct kvc_ag *ag = container_of(work, struct kvc_ag, watch);
 	struct kvc_journal *j = &ag->journal;
 	struct kvc_put_op *put;
 	int err;
@@ -125,7 +125,7 @@ void kvc_put_follow(struct kvc_op *op)
 {
 	struct kvc_ag *ag = op->put->r.segment->ag;
 
-	queue_work(op->join->wq, &ag->follow);
+	queue_work(op->join->wq, &ag->watch);
 }
 
 /* In the journal's completion, or when it is killed. */
@@ -299,7 +299,8 @@ static int kvc_put_look(struct kvc_op *op)
 	if (err != -ENOENT)
 		return err;
 	/* On a member that is gone: a get misses, so a put may have the key. */
-	err = kvc_delete_of(op);
+	kvc_forget_others(op, false);
+	err = kvc_delete_own_of(op);
 	return err && err != -ENOENT ? -EAGAIN : 0;
 }
 

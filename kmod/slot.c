@@ -4,6 +4,7 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
+#include "share.h"
 #include "slot.h"
 
 static size_t kvc_slot_bytes(const struct kvc_geometry *g)
@@ -42,6 +43,7 @@ int kvc_slots_init(struct kvc_join *join)
 	s->join = join;
 	s->nr_copies = g->nr_slot_copies;
 	spin_lock_init(&s->lock);
+	mutex_init(&s->parts_lock);
 	init_waitqueue_head(&s->wait);
 	INIT_WORK(&s->bury, kvc_slots_bury_work);
 	for (i = 0; i < s->nr_copies; i++) {
@@ -131,6 +133,9 @@ static void kvc_slot_take(struct kvc_join *join, u32 copy, u32 i,
 		return;
 	}
 	*sound = true;
+	/* Once we write it, our own is what we last wrote: see kvc_slot_ours(). */
+	if (slot == join->writer.slot && join->state == KVC_SLOT_ACTIVE)
+		return;
 	if (info->sequence > s->parts[i]->sequence)
 		*s->parts[i] = *info;
 }
@@ -151,8 +156,7 @@ static void kvc_slot_scan(struct work_struct *work)
 	spin_unlock_irq(&s->lock);
 }
 
-/* Begin to read all copies; which of them is the answer, as bits. */
-static unsigned long kvc_slots_begin_scan(struct kvc_join *join)
+unsigned long kvc_slots_begin_read(struct kvc_join *join)
 {
 	struct kvc_slots *s = join->slots;
 	unsigned long begun = 0;
@@ -201,10 +205,10 @@ static bool kvc_slots_scanned(struct kvc_join *join, unsigned long begun,
 	return !busy || (!live && hweight_long(*landed) > s->nr_copies / 2);
 }
 
-static unsigned long kvc_slots_scan(struct kvc_join *join)
+static unsigned long kvc_slots_scan(struct kvc_join *join, unsigned long begun)
 {
 	unsigned long end = jiffies + msecs_to_jiffies(join->g->lease_ms) + 1;
-	unsigned long landed, begun = kvc_slots_begin_scan(join);
+	unsigned long landed;
 
 	/* In turns: a member may become suspect in between. */
 	while (!wait_event_timeout(join->slots->wait,
@@ -215,7 +219,42 @@ static unsigned long kvc_slots_scan(struct kvc_join *join)
 	return landed;
 }
 
-int kvc_slots_read(struct kvc_join *join)
+/* What was found of a block: sound copies, and whether another is rotten. */
+#define KVC_SLOT_SOUND	0x0f
+#define KVC_SLOT_ROTTEN	0x10
+
+/*
+ * Alone in a pool, one sound copy is enough, since who watches sees it move.
+ * Else a minority may be older than what another host saw (protocol rule 13):
+ * what most copies don't tell, though something was written, is unknown.
+ */
+static bool kvc_slot_block_unknown(struct kvc_join *join, u8 found)
+{
+	if (!(found & KVC_SLOT_ROTTEN))
+		return false;
+	return join->share ? (found & KVC_SLOT_SOUND) <= join->slots->nr_copies / 2 :
+			     !(found & KVC_SLOT_SOUND);
+}
+
+static void kvc_slots_judge(struct kvc_join *join, const u8 *found)
+{
+	const struct kvc_geometry *g = join->g;
+	u32 i, k;
+
+	for (i = 0; i < g->nr_slots; i++) {
+		bool unknown = false;
+
+		for (k = 0; k < g->slot_blocks; k++)
+			unknown |= kvc_slot_block_unknown(join,
+					found[i * g->slot_blocks + k]);
+		if (unknown)
+			__set_bit(i, join->slots->unknown);
+		else
+			__clear_bit(i, join->slots->unknown);
+	}
+}
+
+int kvc_slots_end_read(struct kvc_join *join, unsigned long begun)
 {
 	const struct kvc_geometry *g = join->g;
 	struct kvc_slots *s = join->slots;
@@ -223,53 +262,86 @@ int kvc_slots_read(struct kvc_join *join)
 	struct kvc_slot_info *info;
 	unsigned long landed;
 	u32 copy, i;
-	u8 *state;
+	u8 *found;
 
+	landed = kvc_slots_scan(join, begun);
 	info = kmalloc(sizeof(*info), GFP_KERNEL);
-	state = kvcalloc(n, 1, GFP_KERNEL);	/* 1: sound, 2: rotten */
-	if (!info || !state) {
+	found = kvcalloc(n, 1, GFP_KERNEL);
+	if (!info || !found) {
 		kfree(info);
-		kvfree(state);
+		kvfree(found);
 		return -ENOMEM;
 	}
-	landed = kvc_slots_scan(join);
+	kvc_slots_lock(join);
 	for_each_set_bit(copy, &landed, s->nr_copies) {
 		for (i = 0; i < n; i++) {
 			bool sound = false, rotten = false;
 
 			kvc_slot_take(join, copy, i, info, &sound, &rotten);
-			state[i] |= sound | rotten << 1;
+			found[i] += sound;
+			if (rotten)
+				found[i] |= KVC_SLOT_ROTTEN;
 		}
 	}
-	for (i = 0; i < g->nr_slots; i++) {
-		u32 k, unknown = 0;
-
-		for (k = 0; k < g->slot_blocks; k++)
-			unknown |= state[i * g->slot_blocks + k] == 2;
-		if (unknown)
-			__set_bit(i, s->unknown);
-		else
-			__clear_bit(i, s->unknown);
-	}
+	kvc_slots_judge(join, found);
+	kvc_slots_unlock(join);
 	kfree(info);
-	kvfree(state);
+	kvfree(found);
 	return hweight_long(landed) > s->nr_copies / 2 ? 0 : -EIO;
 }
 
-u64 kvc_slots_shown(struct kvc_join *join, u32 ag)
+int kvc_slots_read(struct kvc_join *join)
 {
-	const struct kvc_geometry *g = join->g;
-	u32 part = ag / KVC_AGS_PER_SLOT_BLOCK, i;
+	return kvc_slots_end_read(join, kvc_slots_begin_read(join));
+}
+
+const struct kvc_slot_ag_info *kvc_slot_ag(struct kvc_join *join, u32 slot,
+					   u32 ag)
+{
+	u32 part = ag / KVC_AGS_PER_SLOT_BLOCK;
+
+	return &join->slots->parts[slot * join->g->slot_blocks + part]
+			->ags[ag % KVC_AGS_PER_SLOT_BLOCK];
+}
+
+u64 kvc_slots_shown(struct kvc_join *join, u32 ag, u32 *slot)
+{
 	u64 shown = 0;
+	u32 i;
 
-	for (i = 0; i < g->nr_slots; i++) {
-		struct kvc_slot_info *p =
-			join->slots->parts[i * g->slot_blocks + part];
+	*slot = KVC_NO_SLOT;
+	kvc_slots_lock(join);
+	for (i = 0; i < join->g->nr_slots; i++) {
+		u64 epoch = kvc_slot_ag(join, i, ag)->owned_epoch;
 
-		shown = max(shown,
-			    p->ags[ag % KVC_AGS_PER_SLOT_BLOCK].owned_epoch);
+		if (epoch <= shown)
+			continue;
+		shown = epoch;
+		*slot = i;
 	}
+	kvc_slots_unlock(join);
 	return shown;
+}
+
+/* What our slot shows of one AG. */
+static void kvc_slot_update_ag(struct kvc_join *join, u32 number,
+			       struct kvc_slot_ag_info *a)
+{
+	struct kvc_ag *ag = &join->ags[number];
+	u64 claimed = READ_ONCE(ag->claimed);
+
+	/* Else what earlier incarnations showed stays (protocol rule 5). */
+	if (join->state == KVC_SLOT_ACTIVE && claimed)
+		a->owned_epoch = claimed;
+	/* Nothing is drained until it was loaded (likewise). */
+	a->followed_epoch = 0;
+	a->drained = 0;
+	if (!join->share)
+		return;
+	spin_lock_irq(&join->share->lock);
+	a->followed_epoch = ag->follow.drained_epoch;
+	a->drained = ag->follow.drained;
+	spin_unlock_irq(&join->share->lock);
 }
 
 /* Bring what our slot shows up to date; the sequence goes on (rule 5). */
@@ -281,6 +353,7 @@ static void kvc_slot_update(struct kvc_join *join)
 
 	join->slot_sequence++;
 	join->heartbeat++;
+	kvc_slots_lock(join);
 	for (part = 0; part < g->slot_blocks; part++) {
 		struct kvc_slot_info *p =
 			s->parts[join->writer.slot * g->slot_blocks + part];
@@ -289,20 +362,15 @@ static void kvc_slot_update(struct kvc_join *join)
 		p->sequence = join->slot_sequence;
 		p->incarnation = join->writer.incarnation;
 		p->heartbeat = join->heartbeat;
+		p->flags = join->share ? KVC_SLOT_SHARED : 0;
 		memcpy(p->boot_id, join->pool->id.boot_id, 16);
 		memcpy(p->attach_id, join->pool->id.attach_id, 16);
 		memcpy(p->nqn, join->pool->id.nqn, sizeof(p->nqn));
 		memcpy(p->node, join->pool->id.node, sizeof(p->node));
-		if (join->state != KVC_SLOT_ACTIVE)
-			continue;
-		for (i = 0; i < p->nr_ags; i++) {
-			struct kvc_ag *ag = &join->ags[p->first_ag + i];
-
-			/* Else what earlier incarnations showed stays. */
-			if (ag->owned)
-				p->ags[i].owned_epoch = ag->journal.epoch;
-		}
+		for (i = 0; i < p->nr_ags; i++)
+			kvc_slot_update_ag(join, p->first_ag + i, &p->ags[i]);
 	}
+	kvc_slots_unlock(join);
 }
 
 static void kvc_slot_landed(struct kvc_meta_io *io)
@@ -418,7 +486,8 @@ int kvc_slot_beat(struct kvc_join *join, unsigned int timeout_ms)
 	if (join->set->lease_ok && !kvc_join_lease_ok(join))
 		return -ESTALE;
 	WRITE_ONCE(join->lease_until,
-		   start + (u64)join->g->lease_ms * NSEC_PER_MSEC);
+		   min(start + (u64)join->g->lease_ms * NSEC_PER_MSEC,
+		       READ_ONCE(join->granted_until)));
 	return 0;
 }
 

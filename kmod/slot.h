@@ -9,6 +9,9 @@
 #include <linux/wait.h>
 #include "pool.h"
 
+/* Say who has a slot, for a join that is refused. */
+void kvc_join_name_holder(struct kvc_join *join, char *reason, u32 slot);
+
 /*
  * One copy of our slot: at most one write to it at a time, and none while an
  * earlier one may land yet (protocol rule 31).
@@ -52,7 +55,10 @@ struct kvc_slot_scan {
  * struct kvc_slots - all slots as last read, and our own
  * @join: attachment
  * @nr_copies: copies
- * @parts: the blocks of each slot, of the highest sequence seen
+ * @parts: the blocks of each slot, of the highest sequence seen. Once the join
+ *	serves under @parts_lock, but that others than the heartbeat don't change
+ *	our own
+ * @parts_lock: see kvc_slots_lock()
  * @unknown: bit per slot: no sound copy, though something was written
  * @dead: bit per slot: not left in good order, and silent for a lease
  * @copies: of our own slot
@@ -69,6 +75,7 @@ struct kvc_slots {
 	struct kvc_join *join;
 	u32 nr_copies;
 	struct kvc_slot_info **parts;	/* [slot * slot_blocks + part] */
+	struct mutex parts_lock;
 	unsigned long *unknown;
 	unsigned long *dead;
 	struct kvc_slot_copy copies[KVC_MAX_SLOT_COPIES];
@@ -97,13 +104,32 @@ void kvc_slots_destroy(struct kvc_join *join);
  */
 int kvc_slots_read(struct kvc_join *join);
 
+/* The same in halves; between them the caller may do something else. */
+unsigned long kvc_slots_begin_read(struct kvc_join *join);
+int kvc_slots_end_read(struct kvc_join *join, unsigned long begun);
+
+/* While locked, what slots show does not change. */
+static inline void kvc_slots_lock(struct kvc_join *join)
+{
+	mutex_lock(&join->slots->parts_lock);
+}
+
+static inline void kvc_slots_unlock(struct kvc_join *join)
+{
+	mutex_unlock(&join->slots->parts_lock);
+}
+
+/* What a slot shows for an AG. */
+const struct kvc_slot_ag_info *kvc_slot_ag(struct kvc_join *join, u32 slot,
+					   u32 ag);
+
 static inline struct kvc_slot_info *kvc_slot(struct kvc_join *join, u32 slot)
 {
 	return join->slots->parts[slot * join->g->slot_blocks];
 }
 
-/* Highest epoch that any slot shows as owned for an AG. */
-u64 kvc_slots_shown(struct kvc_join *join, u32 ag);
+/* Highest epoch that any slot shows as owned for an AG, 0: none; and which. */
+u64 kvc_slots_shown(struct kvc_join *join, u32 ag, u32 *slot);
 
 /**
  * kvc_slot_beat() - write our slot and wait for a majority

@@ -48,6 +48,9 @@ int kvc_segment_retire(struct kvc_segment *seg)
 	synchronize_rcu();
 	/* Not before: what drains is emptied, so the index must not know it. */
 	mutex_lock(&seg->ag->lock);
+	kvc_grace_clear(&seg->grace);
+	seg->retired_at = seg->s.order + 1;
+	seg->cookie = get_state_synchronize_rcu();
 	seg->role = KVC_ROLE_DRAINING;
 	mutex_unlock(&seg->ag->lock);
 	return 0;
@@ -73,23 +76,26 @@ static bool kvc_segment_unsure(const struct kvc_segment *seg)
 	return false;
 }
 
-/*
- * Retired segments whose readers have gone are free (protocol rules 15 and 18:
- * this host is the only live one, so its own readers are the grace period).
- */
+/* Retired segments whose readers have gone on all hosts are free (rules 15, 18). */
 static void kvc_ag_drain(struct kvc_ag *ag)
 {
 	bool freed = false;
-	u32 i;
+	u32 i, graces = 0;
 
 	for (i = 0; i < ag->nr; i++) {
 		struct kvc_segment *seg = &ag->segments[i];
 
-		if (seg->role != KVC_ROLE_DRAINING ||
-		    atomic_read(&seg->readers) ||
+		if (seg->role != KVC_ROLE_DRAINING)
+			continue;
+		if (!kvc_grace_over(seg)) {
+			graces++;
+			continue;
+		}
+		if (atomic_read(&seg->readers) ||
 		    time_before(jiffies, seg->ready_at) ||
 		    kvc_segment_unsure(seg))
 			continue;
+		kvc_grace_clear(&seg->grace);
 		kvc_segment_empty(seg);
 		mutex_lock(&ag->lock);
 		seg->role = KVC_ROLE_NONE;
@@ -98,6 +104,7 @@ static void kvc_ag_drain(struct kvc_ag *ag)
 		mutex_unlock(&ag->lock);
 		freed = true;
 	}
+	WRITE_ONCE(ag->graces, graces);
 	if (freed)
 		wake_up_all(&ag->join->space_wait);
 }

@@ -480,6 +480,7 @@ struct kvcache_member_info {
  * @journal_commits: out: writes that they were grouped in
  * @checkpoints: out: checkpoints written
  * @discards: out: segments discarded
+ * @reserved: 0
  * @mode: out: KVCACHE_MODE_*
  * @state: out: KVCACHE_POOL_*
  * @refreshes: out: passes over the other hosts' slots and journals
@@ -536,6 +537,7 @@ struct kvcache_info {
 	__u64	journal_commits;
 	__u64	checkpoints;
 	__u64	discards;
+	__u64	reserved[8];
 	__u32	mode;
 	__u32	state;
 	__u64	refreshes;

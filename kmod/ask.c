@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <linux/ktime.h>
+#include <linux/slab.h>
+#include "ask.h"
+#include "object.h"
+#include "share.h"
+
+/* So many touches are sent every so often, and deletes asked of us kept. */
+#define KVC_ASK_TOUCHES		128
+#define KVC_ASK_TOUCH_MS	100
+#define KVC_ASK_DELETES		1024
+#define KVC_ASK_DELETE_MS	5000
+
+/**
+ * struct kvc_asks - requests to and from other hosts
+ * @join: membership
+ * @lock: guards all below but the works; innermost, irqs off
+ * @touched: to be told to other owners; what there is no room for is not told
+ * @nr_touched: how many
+ * @deletes: asked of us; who asked asks again for what there is no room for
+ * @nr_deletes: how many
+ * @tell: sends @touched
+ * @answer: carries out @deletes
+ */
+struct kvc_asks {
+	struct kvc_join *join;
+	spinlock_t lock;
+	struct kvc_ask_rec touched[KVC_ASK_TOUCHES];
+	u32 nr_touched;
+	struct kvc_ask_rec deletes[KVC_ASK_DELETES];
+	u32 nr_deletes;
+	struct delayed_work tell;
+	struct work_struct answer;
+};
+
+/* --- to other hosts --- */
+
+/* Into the first journal of ours that takes it. */
+static int kvc_ask_send(struct kvc_join *join, const struct kvc_ask_rec *ask)
+{
+	struct kvc_record rec = { .type = KVC_REC_ASK, .ask = *ask };
+	u32 i;
+
+	for (i = 0; i < join->g->nr_ags; i++) {
+		struct kvc_ag *ag = &join->ags[i];
+		int err;
+
+		if (!kvc_ag_takes_puts(ag))
+			continue;
+		mutex_lock(&ag->lock);
+		err = ag->releasing ? -EAGAIN :
+		      kvc_journal_append(&ag->journal, &rec, NULL,
+					 kvc_ag_put_reserve(ag), NULL);
+		mutex_unlock(&ag->lock);
+		if (err)
+			continue;
+		kvc_journal_push(&ag->journal);
+		return 0;
+	}
+	return -EAGAIN;
+}
+
+int kvc_ask_delete(struct kvc_join *join, struct kvc_hash hash, u32 tenant,
+		   u32 ag)
+{
+	struct kvc_ask_rec ask = {
+		.kind = KVC_ASK_DELETE,
+		.hash = hash,
+		.tenant = tenant,
+		.ag = ag,
+	};
+	int err = kvc_ask_send(join, &ask);
+
+	if (!err)
+		kvc_stat_inc(join->pool->stats, KVC_STAT_ASKS);
+	return err;
+}
+
+void kvc_ask_touch(struct kvc_join *join, struct kvc_hash hash, u32 ag)
+{
+	struct kvc_asks *asks = join->share->asks;
+	unsigned long flags;
+
+	spin_lock_irqsave(&asks->lock, flags);
+	if (asks->nr_touched < KVC_ASK_TOUCHES) {
+		asks->touched[asks->nr_touched++] = (struct kvc_ask_rec){
+			.kind = KVC_ASK_TOUCH,
+			.hash = hash,
+			.ag = ag,
+			.count = 1,
+		};
+		if (asks->nr_touched == 1 && !READ_ONCE(join->share->stopping))
+			queue_delayed_work(join->share->wq, &asks->tell,
+					   msecs_to_jiffies(KVC_ASK_TOUCH_MS));
+	}
+	spin_unlock_irqrestore(&asks->lock, flags);
+}
+
+static void kvc_ask_tell(struct work_struct *work)
+{
+	struct kvc_asks *asks = container_of(to_delayed_work(work),
+					     struct kvc_asks, tell);
+	struct kvc_ask_rec *told;
+	u32 i, nr;
+
+	told = kmalloc(sizeof(asks->touched), GFP_KERNEL);
+	spin_lock_irq(&asks->lock);
+	nr = told ? asks->nr_touched : 0;
+	if (nr)
+		memcpy(told, asks->touched, nr * sizeof(*told));
+	asks->nr_touched = 0;
+	spin_unlock_irq(&asks->lock);
+	for (i = 0; i < nr && !kvc_ask_send(asks->join, &told[i]); i++)
+		kvc_stat_inc(asks->join->pool->stats, KVC_STAT_TOUCHES);
+	kfree(told);
+}
+
+/* --- from other hosts --- */
+
+static void kvc_ask_touched(struct kvc_join *join, const struct kvc_ask_rec *ask)
+{
+	struct kvc_entry *e;
+
+	rcu_read_lock();
+	e = kvc_index_find_if(&join->index, &ask->hash,
+			      ktime_get_real_seconds(), kvc_entry_is_ours);
+	if (e)
+		atomic_or(KVC_ENTRY_TOUCHED, &e->where);
+	rcu_read_unlock();
+}
+
+void kvc_ask_take(struct kvc_ag *ag, const struct kvc_ask_rec *ask)
+{
+	struct kvc_join *join = ag->join;
+	struct kvc_asks *asks = join->share->asks;
+	bool kept = false;
+
+	if (ask->ag >= join->g->nr_ags || !READ_ONCE(join->ags[ask->ag].owned))
+		return;
+	if (ask->kind == KVC_ASK_TOUCH) {
+		kvc_ask_touched(join, ask);
+		return;
+	}
+	spin_lock_irq(&asks->lock);
+	if (asks->nr_deletes < KVC_ASK_DELETES) {
+		asks->deletes[asks->nr_deletes++] = *ask;
+		kept = true;
+	}
+	spin_unlock_irq(&asks->lock);
+	if (kept && !READ_ONCE(join->share->stopping))
+		queue_work(join->share->wq, &asks->answer);
+}
+
+static void kvc_ask_carry_out(struct kvc_join *join,
+			      const struct kvc_ask_rec *ask)
+{
+	struct kvc_key *key = kzalloc(sizeof(*key), GFP_KERNEL);
+	struct kvc_op op = {
+		.join = join,
+		.key = key,
+		.deadline = jiffies + msecs_to_jiffies(KVC_ASK_DELETE_MS),
+	};
+
+	if (!key)
+		return;
+	key->hash = ask->hash;
+	key->tenant = ask->tenant;
+	kvc_delete_own_of(&op);
+	kfree(key);
+}
+
+static void kvc_ask_answer(struct work_struct *work)
+{
+	struct kvc_asks *asks = container_of(work, struct kvc_asks, answer);
+	struct kvc_ask_rec ask;
+	bool have;
+
+	do {
+		spin_lock_irq(&asks->lock);
+		have = asks->nr_deletes;
+		if (have)
+			ask = asks->deletes[--asks->nr_deletes];
+		spin_unlock_irq(&asks->lock);
+		if (have)
+			kvc_ask_carry_out(asks->join, &ask);
+	} while (have && !READ_ONCE(asks->join->share->stopping));
+}
+
+/* --- life --- */
+
+int kvc_asks_init(struct kvc_join *join)
+{
+	struct kvc_asks *asks = kvzalloc(sizeof(*asks), GFP_KERNEL);
+
+	if (!asks)
+		return -ENOMEM;
+	join->share->asks = asks;
+	asks->join = join;
+	spin_lock_init(&asks->lock);
+	INIT_DELAYED_WORK(&asks->tell, kvc_ask_tell);
+	INIT_WORK(&asks->answer, kvc_ask_answer);
+	return 0;
+}
+
+void kvc_asks_stop(struct kvc_join *join)
+{
+	struct kvc_asks *asks = join->share->asks;
+
+	if (!asks)
+		return;
+	cancel_delayed_work_sync(&asks->tell);
+	cancel_work_sync(&asks->answer);
+}
+
+void kvc_asks_destroy(struct kvc_join *join)
+{
+	kvfree(join->share->asks);
+	join->share->asks = NULL;
+}

@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: GPL-2.0
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/timekeeping.h>
+#include "ask.h"
+#include "share.h"
+#include "slot.h"
+
+/* --- who is there --- */
+
+/* What the slots showed in a pass. Under the slots' mutex. */
+static void kvc_share_feel(struct kvc_share *share, u64 now)
+{
+	struct kvc_join *join = share->join;
+	u32 i;
+
+	for (i = 0; i < join->g->nr_slots; i++) {
+		const struct kvc_slot_info *s = kvc_slot(join, i);
+		struct kvc_slot_pulse *p = &share->pulse[i];
+
+		if (p->seen_ns && p->incarnation == s->incarnation &&
+		    p->sequence == s->sequence)
+			continue;
+		p->incarnation = s->incarnation;
+		p->sequence = s->sequence;
+		p->seen_ns = now;
+	}
+}
+
+static u64 kvc_share_silence_ns(struct kvc_join *join, u32 slot)
+{
+	struct kvc_share *share = join->share;
+	u64 seen = share->pulse[slot].seen_ns;
+
+	return seen && share->looked_ns > seen ? share->looked_ns - seen : 0;
+}
+
+/*
+ * A lease is prolonged by writing the slot, and only while it holds. So one that
+ * was seen not to change for as long has run out, and never comes back; an eighth
+ * is for the difference between two clocks' rates.
+ */
+bool kvc_share_silent(struct kvc_join *join, u32 slot)
+{
+	u64 lease = (u64)join->g->lease_ms * NSEC_PER_MSEC;
+
+	return kvc_share_silence_ns(join, slot) > lease + lease / 8;
+}
+
+u32 kvc_share_silence(struct kvc_join *join, u32 slot)
+{
+	return (u32)min_t(u64, U32_MAX,
+			  div_u64(kvc_share_silence_ns(join, slot),
+				  NSEC_PER_MSEC));
+}
+
+/* --- a pass --- */
+
+/*
+ * Protocol rule 13: a slot that can't be read is unknown. But one whose host was
+ * silent for a lease has no news to tell.
+ */
+static int kvc_share_slots(struct kvc_share *share, unsigned long begun,
+			   u64 start)
+{
+	struct kvc_join *join = share->join;
+	u32 i;
+	int err;
+
+	err = kvc_slots_end_read(join, begun);
+	if (err)
+		return -EAGAIN;
+	kvc_slots_lock(join);
+	share->looked_ns = start;
+	kvc_share_feel(share, ktime_get_boottime_ns());
+	for_each_set_bit(i, join->slots->unknown, join->g->nr_slots)
+		if (i != join->writer.slot && !kvc_share_silent(join, i))
+			err = -EAGAIN;
+	kvc_slots_unlock(join);
+	return err;
+}
+
+static bool kvc_share_probed(struct kvc_share *share, const unsigned long *sent)
+{
+	struct kvc_join *join = share->join;
+	u32 i;
+
+	for_each_set_bit(i, sent, join->g->nr_ags)
+		if (kvc_follow_awaited(&join->ags[i]))
+			return false;
+	return true;
+}
+
+/* Read on in every AG until each has come to its end. */
+static void kvc_share_read(struct kvc_share *share)
+{
+	struct kvc_join *join = share->join;
+	DECLARE_BITMAP(sent, KVC_MAX_AGS);
+	u32 i;
+
+	for (;;) {
+		bitmap_zero(sent, KVC_MAX_AGS);
+		for_each_set_bit(i, share->entered, join->g->nr_ags)
+			if (kvc_follow_send(&join->ags[i]))
+				__set_bit(i, sent);
+		if (bitmap_empty(sent, KVC_MAX_AGS))
+			return;
+		/* In turns: a member may become suspect in between. */
+		while (!wait_event_timeout(share->wait,
+					   kvc_share_probed(share, sent),
+					   msecs_to_jiffies(KVC_WATCH_MS)))
+			;
+		for_each_set_bit(i, sent, join->g->nr_ags)
+			kvc_follow_take(&join->ags[i]);
+	}
+}
+
+/* Another slot shows an AG of ours with a higher epoch: it is no more ours. */
+static void kvc_share_check_own(struct kvc_ag *ag, u64 shown)
+{
+	struct kvc_join *join = ag->join;
+
+	if (!READ_ONCE(ag->owned) || shown <= ag->journal.epoch)
+		return;
+	pr_err("pool %s: ag %u is shown by another slot with epoch %llu above our %llu: the lease is given up\n",
+	       join->g->name, ag->number, shown, ag->journal.epoch);
+	kvc_join_lapse(join);
+}
+
+static int kvc_share_leave(struct kvc_share *share)
+{
+	struct kvc_join *join = share->join;
+	int err = 0;
+	u32 i;
+
+	for (i = 0; i < join->g->nr_ags; i++) {
+		struct kvc_ag *ag = &join->ags[i];
+		u32 slot;
+		u64 shown = kvc_slots_shown(join, i, &slot);
+
+		spin_lock_irq(&share->lock);
+		ag->follow.shown = shown;
+		ag->follow.shown_slot = slot;
+		spin_unlock_irq(&share->lock);
+		if (test_bit(i, share->entered))
+			err = kvc_follow_leave(ag, shown) ?: err;
+		else if (!READ_ONCE(ag->owned))
+			err = -EAGAIN;	/* being loaded, or changing hands */
+		else
+			kvc_share_check_own(ag, shown);
+	}
+	return err;
+}
+
+static int kvc_share_pass(struct kvc_share *share)
+{
+	struct kvc_join *join = share->join;
+	u64 start = ktime_get_boottime_ns();
+	unsigned long begun;
+	u32 i;
+	int err;
+
+	bitmap_zero(share->entered, KVC_MAX_AGS);
+	begun = kvc_slots_begin_read(join);
+	for (i = 0; i < join->g->nr_ags; i++)
+		if (kvc_follow_enter(&join->ags[i]))
+			__set_bit(i, share->entered);
+	kvc_share_read(share);
+	err = kvc_share_slots(share, begun, start);
+	return kvc_share_leave(share) ?: err;
+}
+
+/* There is more to read soon if there was now. */
+static void kvc_share_pace(struct kvc_share *share, bool news)
+{
+	if (news)
+		share->interval_ms = max(share->interval_ms / 4,
+					 (u32)KVC_PASS_MIN_MS);
+	else
+		share->interval_ms = min(share->interval_ms * 2,
+					 (u32)KVC_PASS_MAX_MS);
+}
+
+/* Those who wait for other hosts may go on now. */
+static void kvc_share_graces(struct kvc_share *share)
+{
+	struct kvc_join *join = share->join;
+	u32 i;
+
+	for (i = 0; i < join->g->nr_ags; i++)
+		if (READ_ONCE(join->ags[i].graces))
+			kvc_ag_kick(&join->ags[i]);
+}
+
+static bool kvc_share_one(struct kvc_share *share)
+{
+	u64 start = ktime_get_boottime_ns();
+	u64 number, blocks = share->blocks;
+	bool more;
+	int err;
+
+	spin_lock_irq(&share->lock);
+	number = ++share->begun;
+	spin_unlock_irq(&share->lock);
+	err = kvc_share_pass(share);
+	kvc_stat_inc(share->join->pool->stats, KVC_STAT_REFRESHES);
+	kvc_share_pace(share, share->blocks != blocks);
+	kvc_share_graces(share);
+	spin_lock_irq(&share->lock);
+	share->done = number;
+	if (!err) {
+		share->good = number;
+		share->good_ns = start;
+	}
+	more = share->wanted > number && !share->stopping;
+	wake_up_all(&share->wait);
+	spin_unlock_irq(&share->lock);
+	return more;
+}
+
+static void kvc_share_work(struct work_struct *work)
+{
+	struct kvc_share *share = container_of(to_delayed_work(work),
+					       struct kvc_share, pass);
+
+	while (kvc_share_one(share))
+		cond_resched();
+	if (READ_ONCE(share->stopping) ||
+	    READ_ONCE(share->join->set->abandoned))
+		return;
+	/* Not if a ticket has asked for one at once. */
+	queue_delayed_work(share->wq, &share->pass,
+			   msecs_to_jiffies(share->interval_ms));
+}
+
+/* --- tickets --- */
+
+u64 kvc_share_next(struct kvc_share *share)
+{
+	u64 ticket;
+
+	spin_lock_irq(&share->lock);
+	ticket = share->begun + 1;
+	spin_unlock_irq(&share->lock);
+	return ticket;
+}
+
+u64 kvc_share_ticket(struct kvc_share *share)
+{
+	u64 ticket;
+
+	spin_lock_irq(&share->lock);
+	ticket = share->begun + 1;
+	share->wanted = max(share->wanted, ticket);
+	if (!share->stopping)
+		mod_delayed_work(share->wq, &share->pass, 0);
+	spin_unlock_irq(&share->lock);
+	return ticket;
+}
+
+bool kvc_share_passed(struct kvc_share *share, u64 ticket)
+{
+	bool passed;
+
+	spin_lock_irq(&share->lock);
+	passed = share->done >= ticket;
+	spin_unlock_irq(&share->lock);
+	return passed;
+}
+
+static bool kvc_share_good(struct kvc_share *share, u64 ticket)
+{
+	bool good;
+
+	spin_lock_irq(&share->lock);
+	good = share->good >= ticket;
+	spin_unlock_irq(&share->lock);
+	return good;
+}
+
+bool kvc_share_settled(struct kvc_join *join)
+{
+	struct kvc_share *share = join->share;
+	bool settled;
+
+	if (!share)
+		return true;
+	if (!share->staleness_ns)
+		return false;
+	spin_lock_irq(&share->lock);
+	settled = share->good_ns &&
+		  share->good_ns + share->staleness_ns >=
+			  ktime_get_boottime_ns();
+	spin_unlock_irq(&share->lock);
+	return settled;
+}
+
+int kvc_share_wait(struct kvc_share *share, u64 ticket, unsigned long deadline)
+{
+	for (;;) {
+		long left = deadline - jiffies;
+
+		if (kvc_share_good(share, ticket))
+			return 0;
+		if (READ_ONCE(share->join->stopping))
+			return -ESTALE;
+		if (left <= 0)
+			return -EAGAIN;
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		if (!kvc_share_passed(share, ticket)) {
+			wait_event_killable_timeout(share->wait,
+				kvc_share_passed(share, ticket) ||
+					READ_ONCE(share->join->stopping), left);
+			continue;
+		}
+		/* It was not good: what keeps it so takes a moment to end. */
+		schedule_timeout_killable(min_t(long, left, HZ / 100 + 1));
+		if (!kvc_share_good(share, ticket))
+			ticket = kvc_share_ticket(share);
+	}
+}
+
+/* --- life --- */
+
+int kvc_share_init(struct kvc_join *join, u32 staleness_ms)
+{
+	struct kvc_share *share = kzalloc(sizeof(*share), GFP_KERNEL);
+
+	if (!share)
+		return -ENOMEM;
+	join->share = share;
+	share->join = join;
+	share->staleness_ns = (u64)staleness_ms * NSEC_PER_MSEC;
+	share->interval_ms = KVC_PASS_MAX_MS;
+	spin_lock_init(&share->lock);
+	init_waitqueue_head(&share->wait);
+	INIT_DELAYED_WORK(&share->pass, kvc_share_work);
+	share->wq = alloc_workqueue("kvcache_share",
+				    WQ_UNBOUND | WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
+	share->pulse = kvcalloc(join->g->nr_slots, sizeof(*share->pulse),
+				GFP_KERNEL);
+	if (!share->wq || !share->pulse)
+		return -ENOMEM;
+	return kvc_asks_init(join);
+}
+
+void kvc_share_start(struct kvc_join *join)
+{
+	kvc_share_ticket(join->share);
+}
+
+void kvc_share_stop(struct kvc_join *join)
+{
+	struct kvc_share *share = join->share;
+	u32 i;
+
+	if (!share)
+		return;
+	spin_lock_irq(&share->lock);
+	share->stopping = true;
+	wake_up_all(&share->wait);
+	spin_unlock_irq(&share->lock);
+	cancel_delayed_work_sync(&share->pass);
+	for (i = 0; join->ags && i < join->g->nr_ags; i++)
+		if (join->ags[i].join)
+			kvc_follow_stop(&join->ags[i]);
+	kvc_asks_stop(join);
+}
+
+void kvc_share_destroy(struct kvc_join *join)
+{
+	struct kvc_share *share = join->share;
+
+	if (!share)
+		return;
+	if (share->wq)
+		destroy_workqueue(share->wq);
+	kvfree(share->pulse);
+	kvc_asks_destroy(join);
+	kfree(share);
+	join->share = NULL;
+}
