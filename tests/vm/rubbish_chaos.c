@@ -699,22 +699,32 @@ static void test_stuck_retrieve(void)
 		got = again_put(kvc, &call, r.key, strlen(r.key), p, 20000);
 		vt_expect(!got, "put %s: %d", r.key, got);
 	}
-	vt_note("stop");
-	vt_need(fgets(line, sizeof(line), stdin), "a word from the script");
-	if (vt_expect(find_suspect(r.key, p), "no member is suspect")) {
+	/*
+	 * It waits for two seconds, and a machine that gets no CPU may take longer
+	 * to resume the member: then it is tried again.
+	 */
+	for (i = 0; i < 10; i++) {
+		vt_note("stop");
+		vt_need(fgets(line, sizeof(line), stdin), "a word from the script");
+		if (!vt_expect(find_suspect(r.key, p), "no member is suspect")) {
+			vt_note("go on");
+			vt_need(fgets(line, sizeof(line), stdin), "a word from the script");
+			break;
+		}
 		vt_need(!pthread_create(&thread, NULL, retrieve, &r), "a thread");
 		vt_sleep_ms(200);
 		vt_note("go on");
 		pthread_join(thread, NULL);
 		vt_note("it ended with %x after %llu ms", (unsigned int)r.status,
 			(unsigned long long)r.took);
-		vt_expect(!r.status && vt_differs(r.memory, 99, 0, 20000) < 0,
-			  "status %x, or wrong bytes", (unsigned int)r.status);
+		vt_need(fgets(line, sizeof(line), stdin), "a word from the script");
 		vt_expect(r.took > 100, "it did not wait");
-	} else {
-		vt_note("go on");
+		if (r.status != NK_NOT_READY)
+			break;
+		vt_expect(r.took >= 1900, "it did not wait for long");
 	}
-	vt_need(fgets(line, sizeof(line), stdin), "a word from the script");
+	vt_expect(!r.status && vt_differs(r.memory, 99, 0, 20000) < 0,
+		  "status %x, or wrong bytes", (unsigned int)r.status);
 	close(r.fd);
 	got = kvc_detach(kvc, 1, 20000);
 	vt_expect(!got, "detach: %d", got);
