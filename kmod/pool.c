@@ -425,8 +425,9 @@ int kvc_pool_grant(struct kvc_pool *pool, const struct kvc_grant *grant)
 	if (pool->mode != KVCACHE_MODE_GRANTED ||
 	    grant->slot >= pool->g.nr_slots)
 		return -EINVAL;
-	if (!mutex_trylock(&pool->life))
-		return -EBUSY;
+	/* Held over a join, and until what was before it is torn down. */
+	if (mutex_lock_killable(&pool->life))
+		return -EINTR;
 	if (pool->state == KVC_POOL_CLOSING)
 		err = -ENODEV;
 	else if (grant->until <= ktime_get_boottime_ns())

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "again.h"
@@ -202,8 +203,6 @@ static void test_visible(void)
 			     strlen(o[0][0].key)) == -ENOENT, "again");
 	vt_end();
 
-	vt_begin("the same key put on both at the same time is deleted on both");
-	vt_end();
 	leave(1);
 	vt_begin("when a host has left, the other has its objects");
 	expect_hits(0, o[1], 100);
@@ -346,6 +345,247 @@ static void test_crash(void)
 	leave(1);
 }
 
+/* --- grants --- */
+
+/**
+ * struct grantee - what the lock service of these tests has granted to a host
+ * @slot: slot
+ * @incarnation: of it
+ * @epochs: by AG; 0: not its own
+ */
+struct grantee {
+	unsigned int slot;
+	unsigned long long incarnation;
+	unsigned long long epochs[16];
+};
+
+static unsigned long long boot_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_BOOTTIME, &t);
+	return (unsigned long long)t.tv_sec * 1000000000ULL + (unsigned long long)t.tv_nsec;
+}
+
+static int grant_until(unsigned int host, const struct grantee *g,
+		       unsigned long long until)
+{
+	struct kvcache_grant_ag ags[16] = {};
+	struct kvcache_grant u = {
+		.size = sizeof(u),
+		.pool = hosts[host].number,
+		.slot = g->slot,
+		.incarnation = g->incarnation,
+		.deadline_ns = until,
+		.ags = (uintptr_t)ags,
+	};
+	unsigned int i;
+
+	for (i = 0; i < 16; i++) {
+		if (!g->epochs[i])
+			continue;
+		ags[u.nr_ags].ag = i;
+		ags[u.nr_ags++].epoch = g->epochs[i];
+	}
+	return ioctl(device, KVCACHE_IOC_GRANT, &u) ? -errno : 0;
+}
+
+static int grant(unsigned int host, const struct grantee *g)
+{
+	return grant_until(host, g, boot_ns() + 600000000000ULL);
+}
+
+static struct kvcache_ag_info ag_info(unsigned int host, unsigned int ag)
+{
+	struct kvcache_ag_info info = {};
+	struct kvcache_ags u = {
+		.size = sizeof(u),
+		.pool = hosts[host].number,
+		.first = ag,
+		.ags = (uintptr_t)&info,
+		.count = 1,
+	};
+	int err = ioctl(device, KVCACHE_IOC_AGS, &u) ? -errno : 0;
+
+	vt_expect(!err && u.count == 1 && info.ag == ag, "ag %u of host %u: %d",
+		  ag, host, err);
+	return info;
+}
+
+/* Grant, and wait until the host owns what it was granted. */
+static void granted(unsigned int host, struct grantee *g)
+{
+	uint64_t until = vt_ms() + 120000;
+	struct kvcache_ag_info info;
+	unsigned int i;
+	int err;
+
+	err = grant(host, g);
+	if (!vt_expect(!err, "grant to host %u: %d", host, err))
+		return;
+	for (i = 0; i < 4; i++) {
+		for (;;) {
+			info = ag_info(host, i);
+			if (g->epochs[i] ? info.state == KVCACHE_AG_OWNED &&
+						   info.epoch == g->epochs[i] :
+					   info.state == KVCACHE_AG_FOLLOWED)
+				break;
+			/* An epoch that can't be had is given back. */
+			if (g->epochs[i] && info.error == EAGAIN &&
+			    info.next_epoch > g->epochs[i]) {
+				g->epochs[i] = info.next_epoch;
+				err = grant(host, g);
+				vt_expect(!err, "grant to host %u: %d", host, err);
+			}
+			if (!vt_expect(vt_ms() < until,
+				       "ag %u of host %u: state %u, epoch %llu, error %d",
+				       i, host, info.state,
+				       (unsigned long long)info.epoch, info.error))
+				return;
+			vt_sleep_ms(20);
+		}
+	}
+}
+
+static void join_granted(unsigned int host, struct grantee *g)
+{
+	int number = attach_as(KVCACHE_MODE_GRANTED, 0, 0);
+
+	vt_need(number > 0, "attach, to be granted: %d: %s", number, reason);
+	hosts[host].number = (unsigned int)number;
+	hosts[host].kvc = kvc_open(NULL, (unsigned int)number);
+	vt_need(hosts[host].kvc, "open pool %d", number);
+	if (g)
+		granted(host, g);
+}
+
+static unsigned int live_slots(unsigned int host, struct kvcache_slot_info *slots)
+{
+	struct kvcache_slots u = {
+		.size = sizeof(u),
+		.pool = hosts[host].number,
+		.slots = (uintptr_t)slots,
+		.count = 6,
+	};
+	unsigned int i, n = 0;
+	int err = ioctl(device, KVCACHE_IOC_SLOTS, &u) ? -errno : 0;
+
+	vt_expect(!err && u.count == 6 && u.total == 6, "slots: %d", err);
+	for (i = 0; i < 6; i++)
+		n += slots[i].state == KVCACHE_SLOT_ACTIVE;
+	return n;
+}
+
+static void test_grants(void)
+{
+	static struct vt_object o[2][100], more[200];
+	struct grantee g[2] = {
+		{ .slot = 2, .incarnation = 10, .epochs = { 1, 1, 0, 0 } },
+		{ .slot = 4, .incarnation = 11, .epochs = { 0, 0, 1, 1 } },
+	};
+	struct kvcache_slot_info slots[6];
+	struct kvcache_info i;
+	struct vt_tally tally;
+	unsigned int h;
+	int err;
+
+	format("");
+	vt_begin("without a grant there is no lease, and nothing but ESTALE and misses");
+	join_granted(0, NULL);
+	vt_objects_make(o[0], 100, "ga", 31, 1, 30000);
+	err = kvc_put(hosts[0].kvc, &call, "x", 1, "x", 1);
+	vt_expect(err == -ESTALE, "put: %d", err);
+	vt_objects_get(hosts[0].kvc, o[0], 100, 1000, &tally);
+	vt_expect(tally.n[VT_MISS] == 100, "gets: %s", vt_tally_text(&tally));
+	i = info(0);
+	vt_expect(i.mode == KVCACHE_MODE_GRANTED && i.state == KVCACHE_POOL_LAPSED,
+		  "info: mode %u, state %u", i.mode, i.state);
+	vt_expect(live_slots(0, slots) == 0, "slots");
+	vt_end();
+
+	vt_begin("with one the host has what it was granted, and no more");
+	granted(0, &g[0]);
+	i = info(0);
+	vt_expect(i.slot == 2 && i.incarnation == 10 && i.owned_ags == 2 &&
+		  i.state == KVCACHE_POOL_UP, "slot %u, incarnation %llu, %u AGs",
+		  i.slot, (unsigned long long)i.incarnation, i.owned_ags);
+	join_granted(1, &g[1]);
+	for (h = 0; h < 2; h++) {
+		vt_objects_make(o[h], 100, h ? "gb" : "ga", 31 + h, 1, 30000);
+		vt_expect(vt_objects_put(hosts[h].kvc, o[h], 100) == 100, "puts");
+	}
+	for (h = 0; h < 2; h++) {
+		expect_hits(h, o[0], 100);
+		expect_hits(h, o[1], 100);
+	}
+	vt_expect(live_slots(1, slots) == 2 && slots[2].incarnation == 10 &&
+		  slots[4].incarnation == 11, "slots");
+	vt_end();
+
+	vt_begin("grants that can't be are refused");
+	vt_expect(grant_until(0, &g[0], boot_ns()) == -ETIMEDOUT, "that are over");
+	g[0].slot = 3;
+	vt_expect(grant(0, &g[0]) == -ESTALE, "of another slot");
+	g[0].slot = 6;
+	vt_expect(grant(0, &g[0]) == -EINVAL, "of no slot");
+	g[0].slot = 2;
+	g[0].incarnation = 9;
+	vt_expect(grant(0, &g[0]) == -ESTALE, "of an older incarnation");
+	g[0].incarnation = 10;
+	g[0].epochs[5] = 1;
+	vt_expect(grant(0, &g[0]) == -EINVAL, "of no AG");
+	g[0].epochs[5] = 0;
+	vt_end();
+
+	vt_begin("an AG changes hands, and everything stays a hit");
+	g[0].epochs[1] = 0;
+	granted(0, &g[0]);
+	g[1].epochs[1] = 1;	/* can't be had: it was granted before */
+	granted(1, &g[1]);
+	vt_expect(g[1].epochs[1] > 1, "epoch 1 was had twice");
+	for (h = 0; h < 2; h++) {
+		expect_hits(h, o[0], 100);
+		expect_hits(h, o[1], 100);
+	}
+	vt_objects_make(more, 200, "gm", 77, 1, 30000);
+	vt_expect(vt_objects_put(hosts[0].kvc, more, 100) == 100 &&
+		  vt_objects_put(hosts[1].kvc, more + 100, 100) == 100, "puts");
+	for (h = 0; h < 2; h++)
+		expect_hits(h, more, 200);
+	vt_expect(info(0).owned_ags == 1 && info(1).owned_ags == 3, "AGs owned");
+	vt_end();
+
+	vt_begin("a host crashes, and another takes its AGs over");
+	crash(0);
+	g[1].epochs[0] = 1;
+	granted(1, &g[1]);
+	expect_hits(1, o[0], 100);
+	expect_hits(1, o[1], 100);
+	expect_hits(1, more, 200);
+	vt_expect(info(1).owned_ags == 4, "AGs owned");
+	vt_end();
+
+	vt_begin("a grant that ends ends the lease: misses, ESTALE, and a new incarnation joins");
+	g[0] = (struct grantee){ .slot = 2, .incarnation = 20 };
+	join_granted(0, NULL);
+	err = grant_until(0, &g[0], boot_ns() + 20000000000ULL);
+	vt_expect(!err, "grant: %d", err);
+	expect_hits(0, more, 200);
+	while (info(0).state == KVCACHE_POOL_UP)
+		vt_sleep_ms(100);
+	err = kvc_put(hosts[0].kvc, &call, "x", 1, "x", 1);
+	vt_expect(err == -ESTALE, "put: %d", err);
+	vt_objects_get(hosts[0].kvc, more, 200, 1000, &tally);
+	vt_expect(tally.n[VT_MISS] == 200, "gets: %s", vt_tally_text(&tally));
+	vt_expect(grant(0, &g[0]) == -ESTALE, "the same incarnation again");
+	g[0].incarnation = 21;
+	granted(0, &g[0]);
+	expect_hits(0, more, 200);
+	vt_end();
+	leave(0);
+	leave(1);
+}
+
 /* --- main --- */
 
 int main(int argc, char **argv)
@@ -356,6 +596,7 @@ int main(int argc, char **argv)
 	} tests[] = {
 		{ "visible", test_visible },	{ "refused", test_refused },
 		{ "evict", test_evict },	{ "crash", test_crash },
+		{ "grants", test_grants },
 	};
 	uint64_t start;
 	size_t i;

@@ -595,8 +595,8 @@ struct kvcache_grant_ag {
  * owned with another epoch than the granted one is given up first.
  *
  * Errors: ESTALE: this incarnation has lapsed, or is not above what the slot
- * shows: get another; EBUSY: another grant is being carried out, or the slot
- * is another host's; EINVAL; ENODEV; ETIMEDOUT: @deadline_ns has passed; and
+ * shows: get another; EBUSY: the slot is another host's, or the pool is
+ * somebody's alone; EINVAL; ENODEV; ETIMEDOUT: @deadline_ns has passed; and
  * those of KVCACHE_IOC_ATTACH.
  */
 struct kvcache_grant {
