@@ -165,7 +165,8 @@ static void slots(struct kunit *test)
 	REFUSED(b->ags[3].followed_epoch = cpu_to_le64(1ULL << 32));
 	REFUSED(b->ags[3].drained = cpu_to_le64((1ULL << 62) + 1));
 	REFUSED(b->ags[127].drained = cpu_to_le64(1));
-	REFUSED(b->reserved0[607] = 1);
+	REFUSED(b->flags = cpu_to_le64(2));
+	REFUSED(b->reserved0[599] = 1);
 	REFUSED(b->h.reserved1 = cpu_to_le32(1));
 #undef REFUSED
 	/* A name that could not be read back is made harmless. */

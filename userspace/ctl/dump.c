@@ -210,6 +210,7 @@ void dump_slot(cJSON *o, const struct kvc_slot_info *s,
 	ctl_json_u64(o, "sequence", s->sequence);
 	ctl_json_u64(o, "incarnation", s->incarnation);
 	ctl_json_u64(o, "heartbeat", s->heartbeat);
+	cJSON_AddBoolToObject(o, "shared", s->flags & KVC_SLOT_SHARED);
 	cJSON_AddStringToObject(o, "node", s->node);
 	cJSON_AddStringToObject(o, "nqn", s->nqn);
 	ctl_json_uuid(o, "boot_id", s->boot_id);
