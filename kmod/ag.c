@@ -231,7 +231,8 @@ bool kvc_ag_reap(struct kvc_ag *ag)
 
 void kvc_ag_kick(struct kvc_ag *ag)
 {
-	if (ag->owned && !READ_ONCE(ag->join->stopping))
+	if (READ_ONCE(ag->owned) && !READ_ONCE(ag->releasing) &&
+	    !READ_ONCE(ag->join->stopping))
 		mod_delayed_work(ag->join->wq, &ag->work, 0);
 }
 

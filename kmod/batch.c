@@ -40,6 +40,7 @@ struct kvc_run {
 	struct kvc_pool *pool;
 	struct kvc_window_key *window;
 	unsigned long deadline;
+	bool looked;	/* at what other hosts did, since the call began */
 };
 
 static bool kvc_io_has_data(unsigned int nr)
@@ -206,6 +207,7 @@ static int kvc_window_set(struct kvc_run *r, struct kvc_window_key *w,
 	w->op.join = join;
 	w->op.key = &w->key;
 	w->op.deadline = r->deadline;
+	w->op.looked = r->looked;
 	w->op.settle = r->b.flags & KVCACHE_BATCH_SETTLE;
 	w->op.range = io->flags & KVCACHE_IO_RANGE;
 	w->op.offset = io->offset;
@@ -231,6 +233,7 @@ static void kvc_window_result(struct kvc_run *r, struct kvc_window_key *w,
 			      struct kvcache_io *io)
 {
 	trace_kvcache_op_end(&w->op, r->nr);
+	r->looked |= w->op.looked;
 	/* Short of memory: nothing is lost, and it may go better later. */
 	io->status = w->op.status == -ENOMEM ? -EAGAIN : w->op.status;
 	io->length = w->op.length;

@@ -180,7 +180,8 @@ bool kvc_follow_enter(struct kvc_ag *ag)
 		f->result = 0;	/* protocol rule 30: there is no more to learn */
 	else if (!f->epoch && !f->behind)
 		f->result = 0;	/* nobody has it, unless the slots tell */
-	else if (f->buf && !f->behind && !kvc_follow_busy(ag))
+	else if (f->buf && !f->behind && !kvc_follow_busy(ag) &&
+		 kvc_member_health(kvc_follow_home(ag)) == KVC_HEALTH_LIVE)
 		f->probe = KVC_PROBE_RING;
 	return true;
 }

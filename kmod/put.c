@@ -241,6 +241,9 @@ static int kvc_put_reserve(struct kvc_op *op, struct kvc_reservation *r)
 	}
 	if (err == -EIO && READ_ONCE(join->stopping))
 		return -ESTALE;		/* its journals were ended, not broken */
+	/* Others have them all, for now. */
+	if (err == -EIO && join->share && !quota)
+		return -EAGAIN;
 	return err == -EIO && quota ? -EDQUOT : err;
 }
 

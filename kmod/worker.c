@@ -419,6 +419,12 @@ static int kvc_ag_round(struct kvc_ag *ag)
 	return kvc_ag_reclaim(ag);
 }
 
+/* Detached, or given up: nothing is begun any more. */
+static bool kvc_ag_ends(const struct kvc_ag *ag)
+{
+	return READ_ONCE(ag->join->stopping) || READ_ONCE(ag->releasing);
+}
+
 void kvc_ag_work(struct work_struct *work)
 {
 	struct kvc_ag *ag = container_of(to_delayed_work(work), struct kvc_ag,
@@ -426,12 +432,12 @@ void kvc_ag_work(struct work_struct *work)
 	unsigned long next = KVC_WORKER_IDLE;
 	int err = 0;
 
-	while (!READ_ONCE(ag->join->stopping)) {
+	while (!kvc_ag_ends(ag)) {
 		err = kvc_ag_round(ag);
 		if (err <= 0)
 			break;
 	}
-	if (READ_ONCE(ag->join->stopping))
+	if (kvc_ag_ends(ag))
 		return;
 	if (err < 0) {
 		next = KVC_WORKER_RETRY;

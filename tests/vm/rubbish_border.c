@@ -48,6 +48,8 @@ union any {
 	struct kvcache_pools pools;
 	struct kvcache_batch batch;
 	struct kvcache_list list;
+	struct kvcache_ags ags;
+	struct kvcache_slots slots;
 	uint8_t bytes[1024];
 };
 
@@ -113,6 +115,20 @@ static void make_list(union any *a)
 	a->list.prefix_len = 14;
 }
 
+static void make_ags(union any *a)
+{
+	a->ags.pool = pool;
+	a->ags.ags = (uintptr_t)scratch;
+	a->ags.count = 1;
+}
+
+static void make_slots(union any *a)
+{
+	a->slots.pool = pool;
+	a->slots.slots = (uintptr_t)scratch;
+	a->slots.count = 1;
+}
+
 static const struct call {
 	const char *name;
 	unsigned long cmd;
@@ -159,6 +175,12 @@ static const struct call {
 	  offsetof(struct kvcache_list, cookie), true,
 	  offsetof(struct kvcache_list, flags), KVCACHE_LIST_FLAGS,
 	  offsetof(struct kvcache_list, reserved), 4 },
+	{ "ags", KVCACHE_IOC_AGS, sizeof(struct kvcache_ags), make_ags, 0,
+	  offsetof(struct kvcache_ags, first), true,
+	  offsetof(struct kvcache_ags, flags), 0, 0, 0 },
+	{ "slots", KVCACHE_IOC_SLOTS, sizeof(struct kvcache_slots), make_slots, 0,
+	  offsetof(struct kvcache_slots, first), true,
+	  offsetof(struct kvcache_slots, flags), 0, 0, 0 },
 };
 #define NR_CALLS (sizeof(calls) / sizeof(*calls))
 
