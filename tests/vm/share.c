@@ -136,6 +136,14 @@ static void expect_hits(unsigned int host, struct vt_object *o, unsigned int n)
 		  vt_tally_text(&tally));
 }
 
+static const struct kvc_call brief = { .deadline_ms = 10000 };
+
+/* What an exists of nothing says: it rests on the ends of all journals. */
+static int miss(unsigned int host)
+{
+	return kvc_exists(hosts[host].kvc, &brief, "nothing", 7, NULL);
+}
+
 /* --- tests --- */
 
 static void test_visible(void)
@@ -586,6 +594,257 @@ static void test_grants(void)
 	leave(1);
 }
 
+/* --- one key, several hosts --- */
+
+struct rival {
+	unsigned int host;
+	struct vt_object *o;
+	unsigned int n, put, there;
+};
+
+static void *put_same(void *arg)
+{
+	struct rival *r = arg;
+	static __thread uint8_t data[40000];
+	unsigned int i;
+	int err;
+
+	for (i = 0; i < r->n; i++) {
+		vt_fill(data, r->o[i].seed, 0, r->o[i].len);
+		err = again_put(hosts[r->host].kvc, &call, r->o[i].key,
+				strlen(r->o[i].key), data, r->o[i].len);
+		vt_expect(!err || err == -EEXIST, "put %s on host %u: %d",
+			  r->o[i].key, r->host, err);
+		r->put += !err;
+		r->there += err == -EEXIST;
+	}
+	return NULL;
+}
+
+static void test_same(void)
+{
+	static struct vt_object o[300];
+	struct rival r[3];
+	pthread_t threads[3];
+	unsigned int h, i, put = 0;
+	int err;
+
+	format("");
+	for (h = 0; h < 3; h++)
+		join(h, 3);
+	vt_objects_make(o, 300, "s", 3, 1, 20000);
+	vt_begin("three hosts put the same keys at the same time, each gets them all");
+	for (h = 0; h < 3; h++) {
+		r[h] = (struct rival){ .host = h, .o = o, .n = 300 };
+		pthread_create(&threads[h], NULL, put_same, &r[h]);
+	}
+	for (h = 0; h < 3; h++) {
+		pthread_join(threads[h], NULL);
+		put += r[h].put;
+	}
+	vt_expect(put >= 300, "%u puts", put);
+	for (h = 0; h < 3; h++)
+		expect_hits(h, o, 300);
+	vt_end();
+	vt_note("300 keys, %u copies", put);
+	vt_begin("a delete on one host deletes all copies on all");
+	for (i = 0; i < 100; i++) {
+		err = again_delete(hosts[i % 3].kvc, &call, o[i].key,
+				   strlen(o[i].key));
+		vt_expect(!err, "delete %s: %d", o[i].key, err);
+		err = again_exists(hosts[i % 3].kvc, &call, o[i].key,
+				   strlen(o[i].key), NULL);
+		vt_expect(err == -ENOENT, "exists %s where it was deleted: %d",
+			  o[i].key, err);
+	}
+	/* protocol rule 25: another host hits it until it has heard of it */
+	for (h = 0; h < 3; h++) {
+		vt_expect(miss(h) == -ENOENT, "a look at what others did");
+		for (i = 0; i < 100; i++) {
+			err = again_exists(hosts[h].kvc, &call, o[i].key,
+					   strlen(o[i].key), NULL);
+			vt_expect(err == -ENOENT, "exists %s on host %u: %d",
+				  o[i].key, h, err);
+		}
+		expect_hits(h, o + 100, 200);
+	}
+	vt_end();
+	for (h = 0; h < 3; h++)
+		leave(h);
+}
+
+/* --- AGs that change hands under load --- */
+
+struct churn {
+	unsigned int host;
+	struct vt_object *o;
+	unsigned int n, put;
+	bool stop;
+	unsigned long long gets;
+};
+
+static void *put_and_get(void *arg)
+{
+	struct churn *c = arg;
+	struct vt_rng rng = { .s = c->host + 7 };
+	struct vt_object o;
+
+	while (!__atomic_load_n(&c->stop, __ATOMIC_ACQUIRE)) {
+		if (c->put < c->n && !vt_below(&rng, 3)) {
+			if (vt_objects_put(hosts[c->host].kvc, &c->o[c->put], 1) != 1) {
+				vt_expect(false, "put %u of host %u", c->put, c->host);
+				break;
+			}
+			__atomic_add_fetch(&c->put, 1, __ATOMIC_RELEASE);
+			continue;
+		}
+		if (!c->put)
+			continue;
+		/* Its own: the other's put may be in another state. */
+		o = c->o[vt_below(&rng, c->put)];
+		if (vt_object_get(hosts[vt_below(&rng, 2)].kvc, &o, DEADLINE_MS) !=
+		    VT_HIT)
+			vt_expect(o.answer == VT_BUSY, "get %s: %s (%d)", o.key,
+				  vt_answer_name[o.answer], o.status);
+		c->gets++;
+	}
+	return NULL;
+}
+
+static void test_churn(void)
+{
+	static struct vt_object o[2][900];
+	struct grantee g[2] = {
+		{ .slot = 0, .incarnation = 10, .epochs = { 1, 1, 0, 0 } },
+		{ .slot = 1, .incarnation = 11, .epochs = { 0, 0, 1, 1 } },
+	};
+	struct churn c[2];
+	pthread_t threads[2];
+	unsigned int h, i, ag, from;
+
+	format("");
+	for (h = 0; h < 2; h++)
+		join_granted(h, &g[h]);
+	vt_begin("AGs change hands under load, and nothing is lost");
+	for (h = 0; h < 2; h++) {
+		vt_objects_make(o[h], 900, h ? "tb" : "ta", 55 + h, 1, 30000);
+		c[h] = (struct churn){ .host = h, .o = o[h], .n = 900 };
+		pthread_create(&threads[h], NULL, put_and_get, &c[h]);
+	}
+	for (i = 0; i < 16; i++) {
+		ag = i % 4;
+		from = !g[0].epochs[ag];
+		g[!from].epochs[ag] = g[from].epochs[ag] + 1;
+		g[from].epochs[ag] = 0;
+		granted(from, &g[from]);
+		granted(!from, &g[!from]);
+	}
+	for (h = 0; h < 2; h++) {
+		__atomic_store_n(&c[h].stop, true, __ATOMIC_RELEASE);
+		pthread_join(threads[h], NULL);
+	}
+	for (h = 0; h < 2; h++) {
+		expect_hits(0, o[h], c[h].put);
+		expect_hits(1, o[h], c[h].put);
+		vt_expect(c[h].put > 10 && c[h].gets > 10, "%u puts, %llu gets",
+			  c[h].put, c[h].gets);
+	}
+	vt_end();
+	vt_note("%u and %u puts, %llu and %llu gets, 16 changes", c[0].put, c[1].put,
+		c[0].gets, c[1].gets);
+	leave(0);
+	leave(1);
+}
+
+/* --- rotten and hostile journals --- */
+
+static void test_rotten(void)
+{
+	static struct vt_object o[60], mine[60];
+	static uint8_t old[4096] __attribute__((aligned(4096)));
+	static uint8_t block[4096] __attribute__((aligned(4096)));
+	struct kvc_journal_block *j = (struct kvc_journal_block *)block;
+	struct kvc_writer writer = { .slot = 0, .incarnation = 1 };
+	struct kvcache_ag_info at;
+	struct kvc_place p, next;
+	struct vt_rng rng = { .s = 3 };
+	unsigned long long rotten;
+	unsigned int i, k;
+	int err;
+
+	format("");
+	join(0, 2);
+	join(1, 2);
+	vt_objects_make(o, 60, "ra", 8, 1, 30000);
+	vt_objects_make(mine, 60, "rb", 9, 1, 30000);
+	vt_expect(vt_objects_put(hosts[0].kvc, o, 60) == 60 &&
+		  vt_objects_put(hosts[1].kvc, mine, 60) == 60, "puts");
+	expect_hits(1, o, 60);
+	crash(0);
+
+	vt_begin("a journal block of another host that is no sound block is its end");
+	at = ag_info(1, 0);
+	p = kvc_place_journal(&pool.g, 0, at.epoch, at.position);
+	vt_read(&pool, p, 1, old);
+	for (k = 0; k < sizeof(block); k++)
+		block[k] = (uint8_t)vt_rand(&rng);
+	vt_write_blocks(&pool, p, 1, block);
+	vt_expect(miss(1) == -ENOENT, "noise");
+	kvc_journal_begin(block, 0, at.epoch);
+	kvc_block_finish(block, KVC_BLOCK_JOURNAL, pool.g.uuid, p, at.position,
+			 &writer);
+	block[2000] ^= 1;
+	vt_write_blocks(&pool, p, 1, block);
+	vt_expect(miss(1) == -ENOENT, "a wrong checksum");
+	expect_hits(1, o, 60);
+	vt_end();
+
+	vt_begin("a block of an epoch that no slot shows: not now, and no miss");
+	kvc_journal_begin(block, 0, at.epoch + 4);
+	kvc_block_finish(block, KVC_BLOCK_JOURNAL, pool.g.uuid, p, at.position,
+			 &writer);
+	vt_write_blocks(&pool, p, 1, block);
+	/* Its area's header is of the epoch that is followed: so it is the end. */
+	vt_expect(miss(1) == -ENOENT, "with the old header");
+	vt_end();
+
+	vt_begin("records that can't be are dropped and counted, and what is there stays");
+	for (i = 0; i < 24; i++) {
+		at = ag_info(1, 0);
+		p = kvc_place_journal(&pool.g, 0, at.epoch, at.position);
+		next = kvc_place_journal(&pool.g, 0, at.epoch, at.position + 1);
+		rotten = info(1).rotten_blocks;
+		kvc_journal_begin(block, 0, at.epoch);
+		for (k = 0; k < KVC_JOURNAL_DATA; k++)
+			j->data[k] = (uint8_t)vt_rand(&rng);
+		j->data[0] = (uint8_t)(1 + i % 8);	/* types that there are */
+		j->data[2] = (uint8_t)(8 * (2 + i));
+		j->data[3] = 0;
+		j->count = (uint16_t)(1 + i % 5);
+		j->used = (uint16_t)(i % 3 ? 8 * (2 + i) : KVC_JOURNAL_DATA);
+		kvc_block_finish(block, KVC_BLOCK_JOURNAL, pool.g.uuid, p,
+				 at.position, &writer);
+		memset(old, 0, sizeof(old));
+		vt_write_blocks(&pool, next, 1, old);
+		vt_write_blocks(&pool, p, 1, block);
+		err = miss(1);
+		vt_expect(err == -ENOENT, "round %u: %d", i, err);
+		if (ag_info(1, 0).position == at.position)
+			continue;	/* no block at all */
+		vt_expect(info(1).rotten_blocks > rotten, "round %u: not counted",
+			  i);
+	}
+	expect_hits(1, o, 60);
+	expect_hits(1, mine, 60);
+	vt_end();
+	vt_note("%llu blocks dropped, %llu loads",
+		(unsigned long long)info(1).rotten_blocks,
+		(unsigned long long)info(1).loads);
+	leave(1);
+	/* What was written over the journal is not what fsck is for. */
+	format("");
+}
+
 /* --- main --- */
 
 int main(int argc, char **argv)
@@ -596,7 +855,8 @@ int main(int argc, char **argv)
 	} tests[] = {
 		{ "visible", test_visible },	{ "refused", test_refused },
 		{ "evict", test_evict },	{ "crash", test_crash },
-		{ "grants", test_grants },
+		{ "grants", test_grants },	{ "same", test_same },
+		{ "churn", test_churn },	{ "rotten", test_rotten },
 	};
 	uint64_t start;
 	size_t i;
