@@ -205,16 +205,30 @@ static inline const void *kvc_event_key(const struct kvcache_event *event)
 
 /* --- pools: kvc_attach(3), kvc_detach(3), kvc_info(3), kvc_pools(3) --- */
 
+/*
+ * In struct kvc_attach_options.flags, and for the library alone: the fields
+ * from @mode on are there. Programs from before them have none and don't set it.
+ */
+#define KVC_ATTACH_SHARED	(1U << 31)
+
 /**
  * struct kvc_attach_options - which pool, and who is attaching it
  * @paths: its members, in any order
  * @wwid_hashes: per member kvc_wwid_hash() of its identifier; NULL: not known
  * @nr_members: how many
- * @flags: KVCACHE_ATTACH_*
+ * @flags: KVCACHE_ATTACH_*, KVC_ATTACH_SHARED
  * @pool: number that it shall have; 0: the lowest that is free
  * @nqn: host NQN; NULL: that of /etc/nvme/hostnqn, empty if there is none
  * @node: host name; NULL: of gethostname()
  * @boot_id: 16 bytes; NULL: of this boot
+ * @mode: KVCACHE_MODE_*: who says which AGs this host owns
+ * @host: KVCACHE_MODE_STATIC: which host this is, from 0; else 0
+ * @hosts: KVCACHE_MODE_STATIC: how many there are; else 0
+ * @max_staleness_ms: how old may be what a miss rests on; 0: promise that a get
+ *	finds what any host has put before
+ *
+ * The last four count only with KVC_ATTACH_SHARED in @flags. Without it the
+ * pool is attached for this host alone (KVCACHE_MODE_EXCLUSIVE).
  */
 struct kvc_attach_options {
 	const char *const *paths;
@@ -225,6 +239,10 @@ struct kvc_attach_options {
 	const char *nqn;
 	const char *node;
 	const uint8_t *boot_id;
+	unsigned int mode;
+	unsigned int host;
+	unsigned int hosts;
+	unsigned int max_staleness_ms;
 };
 
 /* The pool's number; @reason, unless NULL, gets the kernel's sentence. */
@@ -236,6 +254,22 @@ int kvc_info(struct kvc *kvc, struct kvcache_info *info,
 	     struct kvcache_member_info *members, unsigned int room);
 /* How many are attached, also if @room was less. */
 int kvc_pools(struct kvc *kvc, uint32_t *pools, unsigned int room);
+
+/* --- sharing: kvc_grant(3), kvc_ags(3) --- */
+
+/*
+ * Tell the handle's pool (which must be attached with KVCACHE_MODE_GRANTED) what
+ * a lock service granted: slot, incarnation, until when (nanoseconds of
+ * CLOCK_BOOTTIME), and all AGs, in ascending order. A new incarnation makes the
+ * host join, and the call returns when it has.
+ */
+int kvc_grant(struct kvc *kvc, unsigned int slot, uint64_t incarnation,
+	      uint64_t deadline_ns, const struct kvcache_grant_ag *ags,
+	      unsigned int nr_ags);
+/* How many AGs, or slots, the pool has, also if @room was less. */
+int kvc_ags(struct kvc *kvc, struct kvcache_ag_info *ags, unsigned int room);
+int kvc_slots(struct kvc *kvc, struct kvcache_slot_info *slots,
+	      unsigned int room);
 
 /* --- words: kvc_strerror(3), kvc_wwid_hash(3) --- */
 

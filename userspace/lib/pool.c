@@ -94,7 +94,7 @@ int kvc_attach(struct kvc *kvc, const struct kvc_attach_options *options,
 {
 	struct kvcache_attach attach = {
 		.size = sizeof(attach),
-		.flags = options->flags,
+		.flags = options->flags & ~KVC_ATTACH_SHARED,
 		.nr_members = options->nr_members,
 		.pool = options->pool,
 		.reason = (uint64_t)(uintptr_t)reason,
@@ -114,6 +114,12 @@ int kvc_attach(struct kvc *kvc, const struct kvc_attach_options *options,
 			members[i].wwid_hash = options->wwid_hashes[i];
 	}
 	attach.members = (uint64_t)(uintptr_t)members;
+	if (options->flags & KVC_ATTACH_SHARED) {
+		attach.mode = options->mode;
+		attach.host = options->host;
+		attach.hosts = options->hosts;
+		attach.max_staleness_ms = options->max_staleness_ms;
+	}
 	error = identify(&attach, options);
 	if (error)
 		return error;

@@ -36,10 +36,18 @@
 	X(test_attach_finds_out_who_this_host_is) \
 	X(test_attach_passes_the_kernels_reason_on) \
 	X(test_attach_checks_what_does_not_fit) \
+	X(test_attach_passes_the_mode) \
+	X(test_attach_without_the_flag_reads_no_mode) \
 	X(test_detach_passes_pool_and_timeout) \
 	X(test_info_asks_for_the_handles_pool) \
 	X(test_info_without_members) \
 	X(test_pools_counts_more_than_fit) \
+	X(test_grant_passes_everything) \
+	X(test_grant_of_nothing) \
+	X(test_ags_asks_until_all_are_there) \
+	X(test_slots_asks_until_all_are_there) \
+	X(test_ags_and_slots_count_more_than_fit) \
+	X(test_ags_does_not_trust_the_kernels_counts) \
 	X(test_list_goes_on_over_pages_and_errors) \
 	X(test_list_does_not_trust_entry_lengths) \
 	X(test_list_refuses_a_long_prefix) \
