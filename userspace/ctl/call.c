@@ -102,6 +102,20 @@ static u32 *list_pools(struct ctl *ctl, struct kvc *kvc, int *count)
 	}
 }
 
+const char *call_mode_name(u32 mode)
+{
+	switch (mode) {
+	case KVCACHE_MODE_EXCLUSIVE:
+		return "exclusive";
+	case KVCACHE_MODE_STATIC:
+		return "static";
+	case KVCACHE_MODE_GRANTED:
+		return "granted";
+	default:
+		return "unknown";
+	}
+}
+
 bool call_pool_matches(struct ctl *ctl, unsigned int pool, const char *text)
 {
 	struct kvc *kvc = kvc_open(ctl->device, pool);

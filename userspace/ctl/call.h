@@ -43,6 +43,9 @@ struct kvc *call_device(struct ctl *ctl);
 /* Number of an attached pool by number, name or UUID; 0 with a message. */
 unsigned int call_find_pool(struct ctl *ctl, struct kvc *kvc, const char *text);
 
+/* Name of a KVCACHE_MODE_*. */
+const char *call_mode_name(u32 mode);
+
 /* Has this attached pool the name or UUID? */
 bool call_pool_matches(struct ctl *ctl, unsigned int pool, const char *text);
 

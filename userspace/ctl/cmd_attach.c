@@ -15,6 +15,10 @@ enum {
 	OPT_DEGRADED = 1000,
 	OPT_NUMBER,
 	OPT_HOSTNQN,
+	OPT_HOST,
+	OPT_HOSTS,
+	OPT_GRANTED,
+	OPT_STALENESS,
 };
 
 static const struct ctl_option options[] = {
@@ -22,13 +26,18 @@ static const struct ctl_option options[] = {
 	{ OPT_NUMBER, "number", "N", "number that the pool shall have (default: the lowest that is free)" },
 	{ OPT_DEGRADED, "degraded", NULL, "attach although members are missing; their objects are lost if they stay away" },
 	{ OPT_HOSTNQN, "hostnqn", "NQN", "host NQN (default: that of /etc/nvme/hostnqn)" },
+	{ OPT_HOST, "host", "I", "share the pool: this is host I, from 0, of those that --hosts says" },
+	{ OPT_HOSTS, "hosts", "N", "share the pool with so many hosts in all; every one must say the same" },
+	{ OPT_GRANTED, "granted", NULL, "share the pool as kvcached or 'kvcachectl grant' says, and wait for that" },
+	{ OPT_STALENESS, "max-staleness", "TIME", "shared: a miss may know nothing of what other hosts put so long ago, at most 1m (default 0: a get finds all that was put before)" },
 	{}
 };
 
 static const struct ctl_usage usage = {
 	.args = "[options] --pool POOL | DEVICE...",
 	.about = "Take a pool over and serve it on this host. Unless all hosts left the pool in\n"
-		 "good order, its host slots are watched for longer than a lease first.",
+		 "good order, its host slots are watched for longer than a lease first. With --host\n"
+		 "and --hosts, or --granted, other hosts have it as well.",
 	.options = options,
 };
 
@@ -66,14 +75,22 @@ static void *show_waiting(void *argument)
 }
 
 /* Who was on the pool last, and so how long it will take: milliseconds. */
-static u64 foretell(struct ctl *ctl, const struct pool_probe *p)
+static u64 foretell(struct ctl *ctl, const struct pool_probe *p,
+		    const struct kvc_attach_options *o)
 {
-	struct slot_view *slots = slots_read(p);
+	struct slot_view *slots;
 	u64 wait = 0;
 	u32 i;
 
+	/* Opens the members only. */
+	if (o->mode == KVCACHE_MODE_GRANTED)
+		return 0;
+	slots = slots_read(p);
 	for (i = 0; i < p->g.nr_slots; i++) {
 		if (!slot_is_up(&slots[i]))
+			continue;
+		/* The others' may well be up. */
+		if (o->mode == KVCACHE_MODE_STATIC && i != o->host)
 			continue;
 		ctl_note(ctl, "slot %u: host %s holds the pool, or did not leave it in good order",
 			 i, slots[i].info.node[0] ? slots[i].info.node : "(no name)");
@@ -123,15 +140,18 @@ static int refused(struct ctl *ctl, const struct pool_probe *p, int error,
 }
 
 static void tell(struct ctl *ctl, const struct pool_probe *p,
-		 unsigned int number, double seconds)
+		 const struct kvc_attach_options *o, unsigned int number,
+		 double seconds)
 {
 	char uuid[CTL_TEXT];
 	cJSON *object;
 
 	if (!ctl->json) {
 		if (!ctl->quiet)
-			printf("pool '%s' is attached as number %u\n", p->g.name,
-			       number);
+			printf("pool '%s' is attached as number %u%s\n",
+			       p->g.name, number,
+			       o->mode == KVCACHE_MODE_GRANTED ?
+			       "; it waits for a grant" : "");
 		return;
 	}
 	object = cJSON_CreateObject();
@@ -139,6 +159,7 @@ static void tell(struct ctl *ctl, const struct pool_probe *p,
 	cJSON_AddStringToObject(object, "name", p->g.name);
 	cJSON_AddStringToObject(object, "uuid", ctl_uuid(uuid, p->g.uuid));
 	ctl_json_u64(object, "members", p->nr_present);
+	cJSON_AddStringToObject(object, "mode", call_mode_name(o->mode));
 	cJSON_AddNumberToObject(object, "seconds", seconds);
 	ctl_json_print(object);
 }
@@ -212,7 +233,7 @@ static int attach(struct ctl *ctl, struct pool_probe *p,
 	o->paths = paths;
 	o->wwid_hashes = hashes;
 	o->nr_members = p->nr_devs;
-	waiting.expected_ms = foretell(ctl, p);
+	waiting.expected_ms = foretell(ctl, p, o);
 	/* The kernel wants the devices for itself. */
 	for (i = 0; i < p->nr_devs; i++) {
 		close(p->devs[i].dev.fd);
@@ -231,22 +252,77 @@ static int attach(struct ctl *ctl, struct pool_probe *p,
 		pool_probe_report(ctl, p);
 		return refused(ctl, p, number, reason);
 	}
-	tell(ctl, p, (unsigned int)number,
+	tell(ctl, p, o, (unsigned int)number,
 	     (double)(end.tv_sec - begin.tv_sec) +
 	     (double)(end.tv_nsec - begin.tv_nsec) / 1e9);
 	return CTL_OK;
+}
+
+/* Take an option that says how the pool is shared; false: it is none. */
+static bool shared_option(struct ctl *ctl, struct kvc_attach_options *o, int id)
+{
+	u64 value;
+
+	switch (id) {
+	case OPT_HOST:
+		if (!ctl_parse_u64(ctl_optarg, KVCACHE_HOSTS_MAX - 1, &value))
+			ctl_usage_error(ctl, "'%s' is no host's number from 0 to %d",
+					ctl_optarg, KVCACHE_HOSTS_MAX - 1);
+		o->host = (unsigned int)value;
+		return true;
+	case OPT_HOSTS:
+		if (!ctl_parse_u64(ctl_optarg, KVCACHE_HOSTS_MAX, &value) || !value)
+			ctl_usage_error(ctl, "'%s' is no number of hosts from 1 to %d",
+					ctl_optarg, KVCACHE_HOSTS_MAX);
+		o->hosts = (unsigned int)value;
+		return true;
+	case OPT_GRANTED:
+		o->mode = KVCACHE_MODE_GRANTED;
+		return true;
+	case OPT_STALENESS:
+		if (!ctl_parse_ms(ctl_optarg, 1000, &value) ||
+		    value > KVCACHE_STALENESS_MAX_MS)
+			ctl_usage_error(ctl, "'%s' is no time of at most 1m",
+					ctl_optarg);
+		o->max_staleness_ms = (unsigned int)value;
+		return true;
+	}
+	return false;
+}
+
+static void check_shared(struct ctl *ctl, struct kvc_attach_options *o,
+			 bool host_given)
+{
+	if (host_given != (o->hosts != 0))
+		ctl_usage_error(ctl, "give --host and --hosts together");
+	if (o->hosts && o->mode == KVCACHE_MODE_GRANTED)
+		ctl_usage_error(ctl, "give --host and --hosts, or --granted, not both");
+	if (o->hosts && o->host >= o->hosts)
+		ctl_usage_error(ctl, "of %u hosts the last is number %u",
+				o->hosts, o->hosts - 1);
+	if (o->hosts)
+		o->mode = KVCACHE_MODE_STATIC;
+	if (o->max_staleness_ms && o->mode == KVCACHE_MODE_EXCLUSIVE)
+		ctl_usage_error(ctl, "--max-staleness is for shared pools: give --host and --hosts, or --granted");
+	/* An older module knows no modes, and need not be told of this one. */
+	if (o->mode != KVCACHE_MODE_EXCLUSIVE)
+		o->flags |= KVC_ATTACH_SHARED;
 }
 
 int cmd_attach(struct ctl *ctl, int argc, char **argv)
 {
 	struct kvc_attach_options o = { 0 };
 	const char *pool = NULL;
+	bool host_given = false;
 	struct pool_probe p;
 	char **paths = NULL;
 	int count, status, c, i;
 	u64 number;
 
 	while ((c = ctl_getopt(ctl, &usage, argc, argv)) != -1) {
+		host_given |= c == OPT_HOST;
+		if (shared_option(ctl, &o, c))
+			continue;
 		switch (c) {
 		case 'p':
 			pool = ctl_optarg;
@@ -268,6 +344,7 @@ int cmd_attach(struct ctl *ctl, int argc, char **argv)
 			break;
 		}
 	}
+	check_shared(ctl, &o, host_given);
 	count = argc - ctl_optind;
 	if (pool && count)
 		ctl_usage_error(ctl, "give devices or --pool, not both");

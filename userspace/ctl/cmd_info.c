@@ -30,6 +30,20 @@ static const struct ctl_usage usage = {
 
 /* --- attached pools --- */
 
+static const char *pool_state_name(u32 state)
+{
+	switch (state) {
+	case KVCACHE_POOL_UP:
+		return "up";
+	case KVCACHE_POOL_LAPSED:
+		return "lapsed";
+	case KVCACHE_POOL_CLOSING:
+		return "closing";
+	default:
+		return "unknown";
+	}
+}
+
 static const char *state_name(u32 state)
 {
 	switch (state) {
@@ -54,6 +68,8 @@ static cJSON *attached_json(const struct kvcache_info *info,
 	ctl_json_u64(object, "pool", info->pool);
 	cJSON_AddStringToObject(object, "name", (const char *)info->name);
 	ctl_json_uuid(object, "uuid", info->uuid);
+	cJSON_AddStringToObject(object, "mode", call_mode_name(info->mode));
+	cJSON_AddStringToObject(object, "state", pool_state_name(info->state));
 	ctl_json_u64(object, "capacity", info->capacity);
 	ctl_json_u64(object, "used", info->used);
 	ctl_json_u64(object, "live", info->live);
@@ -107,9 +123,12 @@ static void attached_text(const struct kvcache_info *info,
 	printf("  segments  %u of %s, %u free; largest object %s\n",
 	       info->nr_segments, ctl_size(a, info->segment_bytes),
 	       info->free_segments, ctl_size(b, info->max_object));
-	printf("  sharing   slot %u, %u of %u allocation groups owned, ",
-	       info->slot, info->owned_ags, info->nr_ags);
-	if (info->lease_left_ms)
+	printf("  sharing   %s, slot %u, %u of %u allocation groups owned, ",
+	       call_mode_name(info->mode), info->slot, info->owned_ags,
+	       info->nr_ags);
+	if (info->state == KVCACHE_POOL_CLOSING)
+		printf("being detached\n");
+	else if (info->lease_left_ms)
 		printf("lease %u ms (%u ms left)\n", info->lease_ms,
 		       info->lease_left_ms);
 	else

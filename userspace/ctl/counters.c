@@ -30,6 +30,13 @@ const struct counter counters[] = {
 	COUNTER(journal_commits, "journal writes"),
 	COUNTER(checkpoints, "checkpoints"),
 	COUNTER(discards, "segments discarded"),
+	COUNTER(refreshes, "passes over other hosts' slots and journals"),
+	COUNTER(refresh_blocks, "blocks read by them"),
+	COUNTER(followed_blocks, "journal blocks of other hosts taken in"),
+	COUNTER(loads, "allocation groups of other hosts loaded"),
+	COUNTER(rotten_blocks, "journal blocks of other hosts dropped"),
+	COUNTER(asks, "deletes asked of other hosts"),
+	COUNTER(touches, "touches told to other hosts"),
 };
 
 const u32 nr_counters = sizeof(counters) / sizeof(counters[0]);

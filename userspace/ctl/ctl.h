@@ -90,6 +90,9 @@ int cmd_check(struct ctl *ctl, int argc, char **argv);
 int cmd_fsck(struct ctl *ctl, int argc, char **argv);
 int cmd_dump(struct ctl *ctl, int argc, char **argv);
 int cmd_replay(struct ctl *ctl, int argc, char **argv);
+int cmd_ags(struct ctl *ctl, int argc, char **argv);
+int cmd_slots(struct ctl *ctl, int argc, char **argv);
+int cmd_grant(struct ctl *ctl, int argc, char **argv);
 
 /* --- options (options.c) --- */
 
