@@ -135,6 +135,9 @@ void kvc_ask_take(struct kvc_ag *ag, const struct kvc_ask_rec *ask)
 	struct kvc_asks *asks = join->share->asks;
 	bool kept = false;
 
+	/* Who deletes waits for all owners to show what counts (rule 24). */
+	if (ask->kind == KVC_ASK_DELETE)
+		kvc_join_beat_soon(join);
 	if (ask->ag >= join->g->nr_ags || !READ_ONCE(join->ags[ask->ag].owned))
 		return;
 	if (ask->kind == KVC_ASK_TOUCH) {
@@ -166,6 +169,7 @@ static void kvc_ask_carry_out(struct kvc_join *join,
 	key->hash = ask->hash;
 	key->tenant = ask->tenant;
 	kvc_delete_own_of(&op);
+	kvc_join_beat_soon(join);
 	kfree(key);
 }
 

@@ -269,43 +269,70 @@ static u32 kvc_delete_elsewhere(struct kvc_op *op)
 	return ag;
 }
 
+/* Ask the owner of @ag, or tell all that we wait for them to show what counts. */
+static int kvc_delete_ask(struct kvc_op *op, u32 ag, unsigned long *asked)
+{
+	if (time_before(jiffies, *asked + msecs_to_jiffies(KVC_DELETE_ASK_MS)))
+		return 0;
+	*asked = jiffies;
+	return kvc_ask_delete(op->join, op->key->hash, op->key->tenant,
+			      ag == KVC_MAX_AGS ? 0 : ag);
+}
+
+/*
+ * One round of a delete: look at what other hosts did, delete what is ours.
+ * Return: 1: there were copies; 0: there was none; errors. *@ag: another host's
+ * that holds one still, or KVC_MAX_AGS.
+ */
+static int kvc_delete_round(struct kvc_op *op, u32 *ag)
+{
+	struct kvc_share *share = op->join->share;
+	int err;
+
+	err = kvc_share_wait(share, kvc_share_ticket(share), op->deadline);
+	if (err)
+		return err == -EINTR ? -EAGAIN : err;
+	/* It may have been put here meanwhile, or come to be ours. */
+	kvc_delete_begin(op);
+	err = op->seg ? kvc_delete_copies(op) :
+	      op->status == -ENOENT ? 0 : op->status;
+	*ag = kvc_delete_elsewhere(op);
+	return err;
+}
+
 /*
  * Protocol rule 24: done when after a look at what other hosts did no copy is
- * left. Return: 1: there were copies; 0: there was none; errors.
+ * left, and each owner has shown that what was read of it then counts. Return: 1:
+ * there were copies; 0: there was none; errors.
  */
 static int kvc_delete_shared(struct kvc_op *op, int some)
 {
-	struct kvc_share *share = op->join->share;
 	unsigned long asked = jiffies - HZ;
-	int err;
+	struct kvc_proof *proof;
+	bool proved = false;
+	int err = 0;
 	u32 ag;
 
-	for (;;) {
-		err = kvc_share_wait(share, kvc_share_ticket(share),
-				     op->deadline);
-		if (err)
-			return err == -EINTR ? -EAGAIN : err;
-		/* It may have been put here meanwhile, or come to be ours. */
-		kvc_delete_begin(op);
-		err = op->seg ? kvc_delete_copies(op) :
-		      op->status == -ENOENT ? 0 : op->status;
+	proof = kvc_proof_alloc(op->join);
+	if (!proof)
+		return -ENOMEM;
+	while (!proved && err >= 0) {
+		err = kvc_delete_round(op, &ag);
 		if (err < 0)
-			return err;
-		some |= err;
-		ag = kvc_delete_elsewhere(op);
-		if (ag == KVC_MAX_AGS)
-			return some;
-		some = 1;
-		if (time_after(jiffies, asked +
-			       msecs_to_jiffies(KVC_DELETE_ASK_MS))) {
-			err = kvc_ask_delete(op->join, op->key->hash,
-					     op->key->tenant, ag);
-			if (err)
-				return err;
-			asked = jiffies;
-		}
-		schedule_timeout_killable(1);
+			break;
+		some |= err || ag != KVC_MAX_AGS;
+		/* Of what is gone now; with a copy left, it begins anew. */
+		if (ag != KVC_MAX_AGS)
+			kvc_proof_reset(proof);
+		else
+			proved = kvc_proof_complete(op->join, proof);
+		if (!proved)
+			err = kvc_delete_ask(op, ag, &asked);
+		if (!proved && !err)
+			schedule_timeout_killable(1);
 	}
+	kvfree(proof);
+	return err < 0 ? err : some;
 }
 
 void kvc_delete_start(struct kvc_op *op)

@@ -46,6 +46,8 @@ static void kvc_journal_reset(struct kvc_journal *j)
 	j->head = 0;
 	j->durable = 0;
 	j->next = 0;
+	j->doubt_end = 0;
+	memset(j->header_failed, 0, sizeof(j->header_failed));
 	j->killed = 0;
 	spin_unlock_irqrestore(&j->lock, flags);
 	kvc_batches_free(&dynamic);
@@ -127,6 +129,7 @@ int kvc_journal_write_header(struct kvc_journal *j, u64 position)
 	struct kvc_place p = kvc_place_area(j->g, j->ag,
 					    j->epoch % KVC_NR_AREAS);
 	void *block;
+	u32 copy;
 	int err;
 
 	block = (void *)get_zeroed_page(GFP_KERNEL);
@@ -134,7 +137,14 @@ int kvc_journal_write_header(struct kvc_journal *j, u64 position)
 		return -ENOMEM;
 	a.sequence = j->area_sequence + 1;
 	/* The two headers are written in turn (protocol rule 28). */
-	p.block += a.sequence % KVC_AREA_HEADERS;
+	copy = a.sequence % KVC_AREA_HEADERS;
+	p.block += copy;
+	/* protocol rule 28 */
+	if (j->header_failed[copy] && j->header_failed[copy] != a.sequence &&
+	    time_before(jiffies, j->header_doubt[copy])) {
+		free_page((unsigned long)block);
+		return -EAGAIN;
+	}
 	kvc_area_encode(block, &a);
 	kvc_block_finish(block, KVC_BLOCK_AREA, j->g->uuid, p, a.sequence,
 			 &j->writer);
@@ -144,8 +154,12 @@ int kvc_journal_write_header(struct kvc_journal *j, u64 position)
 	 * A failed write may have landed: the next one has the same place and a
 	 * sequence of its own only after this one is known to be down.
 	 */
-	if (!err)
+	if (!err) {
 		j->area_sequence = a.sequence;
+	} else {
+		j->header_failed[copy] = a.sequence;
+		j->header_doubt[copy] = jiffies + msecs_to_jiffies(j->g->q_ms);
+	}
 	return err;
 }
 
@@ -172,6 +186,17 @@ u64 kvc_journal_end(struct kvc_journal *j)
 	return end;
 }
 
+u64 kvc_journal_durable(struct kvc_journal *j)
+{
+	unsigned long flags;
+	u64 durable;
+
+	spin_lock_irqsave(&j->lock, flags);
+	durable = j->durable;
+	spin_unlock_irqrestore(&j->lock, flags);
+	return durable;
+}
+
 u64 kvc_journal_used(struct kvc_journal *j)
 {
 	unsigned long flags;
@@ -183,6 +208,17 @@ u64 kvc_journal_used(struct kvc_journal *j)
 	return used;
 }
 
+/* May a write that failed still land where @blocks from @next on go? Lock held. */
+static bool kvc_journal_doubtful(const struct kvc_journal *j, u32 blocks)
+{
+	u64 end = j->next + blocks;
+
+	lockdep_assert_held(&j->lock);
+	return j->doubt_end && end > j->g->ring_blocks &&
+	       j->next < j->doubt_end + j->g->ring_blocks &&
+	       time_before(jiffies, j->doubt_until);
+}
+
 /* Is there a block after the filling batch's last one? Lock held. */
 static bool kvc_journal_extend(struct kvc_journal *j, u32 reserve)
 {
@@ -190,7 +226,8 @@ static bool kvc_journal_extend(struct kvc_journal *j, u32 reserve)
 
 	lockdep_assert_held(&j->lock);
 	if (b->blocks == b->room ||
-	    j->next - j->head + reserve >= j->g->ring_blocks)
+	    j->next - j->head + reserve >= j->g->ring_blocks ||
+	    kvc_journal_doubtful(j, 1))
 		return false;
 	if (!b->blocks)
 		kvc_batch_open(b, j->next);
@@ -286,6 +323,10 @@ static void kvc_batch_done(struct kvc_batch *b)
 	j->inflight = false;
 	if (error) {
 		j->retry_at = jiffies + msecs_to_jiffies(KVC_RETRY_MS);
+		if (b->unsure) {
+			j->doubt_end = b->position + b->blocks;
+			j->doubt_until = jiffies + msecs_to_jiffies(j->g->q_ms);
+		}
 	} else {
 		j->durable = b->position + b->blocks;
 		j->blocks_written += b->blocks;
@@ -318,6 +359,8 @@ static void kvc_batch_part_done(struct kvc_meta_io *io)
 
 	if (io->error)
 		WRITE_ONCE(b->error, io->error);
+	if (io->unsure)
+		WRITE_ONCE(b->unsure, true);
 	if (atomic_dec_and_test(&b->left))
 		kvc_batch_done(b);
 }
@@ -362,6 +405,7 @@ static void kvc_batch_submit(struct kvc_batch *b)
 
 	kvc_batch_finish(b);
 	b->error = 0;
+	b->unsure = false;
 	atomic_set(&b->left, parts);
 	/* The last part's completion may free the batch: count in a local. */
 	for (i = 0; i < parts; i++) {
@@ -499,7 +543,8 @@ int kvc_journal_checkpoint(struct kvc_journal *j, void *buf, u32 blocks,
 	spin_lock_irqsave(&j->lock, flags);
 	if (j->killed)
 		err = j->killed;
-	else if (j->next - j->head + blocks >= j->g->ring_blocks)
+	else if (j->next - j->head + blocks >= j->g->ring_blocks ||
+		 kvc_journal_doubtful(j, blocks))
 		err = -ENOSPC;
 	if (!err) {
 		kvc_journal_close(j);

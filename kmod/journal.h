@@ -20,7 +20,8 @@
  *
  * A write that fails is written again, same bytes in the same place, until it
  * goes through or the journal is killed (protocol rule 8); meanwhile callers run
- * into their deadlines.
+ * into their deadlines. The failed one may land later still, so its place takes
+ * nothing else before Q has passed.
  */
 #ifndef KVC_JOURNAL_H
 #define KVC_JOURNAL_H
@@ -55,6 +56,7 @@ struct kvc_journal;
  * @dynamic: allocated for a checkpoint, freed when durable
  * @left: parts of the write still in flight (two at a wrap of the ring)
  * @error: of any part
+ * @unsure: a part failed that may land yet
  * @io: the parts
  * @buf: page-aligned
  */
@@ -67,6 +69,7 @@ struct kvc_batch {
 	bool dynamic;
 	atomic_t left;
 	int error;
+	bool unsure;
 	struct kvc_meta_io *io;
 	struct kvc_meta_io inline_io[2];
 	u8 *buf;
@@ -91,6 +94,13 @@ struct kvc_batch {
  * @inflight: the queue's first batch is being written
  * @killed: 0, or why no record is taken any more
  * @retry_at: jiffies before which a failed write is not sent again
+ * @doubt_end: a write of blocks before this position failed and may land yet:
+ *	their places take nothing else ...
+ * @doubt_until: ... before then (jiffies); valid if @doubt_end
+ * @header_doubt: the same of the two headers: until then a place takes but
+ *	@header_failed
+ * @header_failed: sequence of the header whose write failed, 0: none; like
+ *	@header_doubt only of who writes headers
  * @head: see DOC
  * @durable: see DOC
  * @next: see DOC
@@ -117,6 +127,10 @@ struct kvc_journal {
 	bool inflight;
 	int killed;
 	unsigned long retry_at;
+	u64 doubt_end;
+	unsigned long doubt_until;
+	unsigned long header_doubt[KVC_AREA_HEADERS];
+	u64 header_failed[KVC_AREA_HEADERS];
 	u64 head;
 	u64 durable;
 	u64 next;
@@ -144,7 +158,10 @@ int kvc_journal_start(struct kvc_journal *j, struct kvc_member_set *set,
 /* Free it; nothing is in flight, no commit waits. */
 void kvc_journal_stop(struct kvc_journal *j);
 
-/* Write an area header with @head = @checkpoint = @position; waits. */
+/*
+ * Write an area header with @head = @checkpoint = @position; waits. -EAGAIN: its
+ * place may be written by an earlier one yet.
+ */
 int kvc_journal_write_header(struct kvc_journal *j, u64 position);
 
 /**
@@ -161,6 +178,9 @@ int kvc_journal_write_header(struct kvc_journal *j, u64 position);
  */
 int kvc_journal_append(struct kvc_journal *j, const struct kvc_record *rec,
 		       struct kvc_commit *c, u32 reserve, u64 *position);
+
+/* All before it is known to be durable. */
+u64 kvc_journal_durable(struct kvc_journal *j);
 
 /* Position of the next new block: all records so far are before it. */
 u64 kvc_journal_end(struct kvc_journal *j);

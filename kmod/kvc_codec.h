@@ -131,6 +131,18 @@ struct kvc_slot_info {
 	struct kvc_slot_ag_info ags[KVC_AGS_PER_SLOT_BLOCK];
 };
 
+/*
+ * Which copy of a slot's block is the newer one? A copy that was out of reach when
+ * the slot was granted anew may hold a higher sequence of the earlier incarnation.
+ */
+static inline bool kvc_slot_newer(const struct kvc_slot_info *a,
+				  const struct kvc_slot_info *b)
+{
+	if (a->incarnation != b->incarnation)
+		return a->incarnation > b->incarnation;
+	return a->sequence > b->sequence;
+}
+
 void kvc_slot_encode(void *block, const struct kvc_slot_info *s);
 int kvc_slot_decode(const void *block, const struct kvc_geometry *g,
 		    struct kvc_slot_info *s);	/* 0 or -EINVAL */

@@ -72,12 +72,17 @@ void kvc_load_headers(struct kvc_loader *l, u32 area, const u8 *buf,
 		const u8 *block = buf + ((size_t)i << KVC_BLOCK_SHIFT);
 		struct kvc_area_info info;
 
-		if (kvc_block_verify(block, KVC_BLOCK_AREA, l->g->uuid, &hp) !=
-			    KVC_BLOCK_OK ||
-		    kvc_area_decode(block, l->g, &info) ||
-		    info.ag != l->ag->number ||
-		    info.epoch % KVC_NR_AREAS != area)
+		enum kvc_block_verdict v = kvc_block_verify(block,
+					KVC_BLOCK_AREA, l->g->uuid, &hp);
+
+		if (v == KVC_BLOCK_NEVER)
 			continue;
+		if (v != KVC_BLOCK_OK || kvc_area_decode(block, l->g, &info) ||
+		    info.ag != l->ag->number ||
+		    info.epoch % KVC_NR_AREAS != area) {
+			a->torn = true;
+			continue;
+		}
 		a->sequence = max(a->sequence, info.sequence);
 		if (!a->valid || info.epoch > a->info.epoch ||
 		    (info.epoch == a->info.epoch &&
@@ -178,7 +183,7 @@ bool kvc_load_hole(struct kvc_loader *l, u64 epoch, u64 position,
 
 int kvc_load_judge_header(const struct kvc_area *a, u64 epoch, u64 position)
 {
-	if (!a->valid || a->info.epoch != epoch)
+	if (!a->valid || a->torn || a->info.epoch != epoch)
 		return -EAGAIN;
 	return a->info.head > position ? -ESTALE : 0;
 }

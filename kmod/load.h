@@ -13,11 +13,13 @@
  * @valid: one of them is sound
  * @info: the one that counts
  * @sequence: highest header sequence in the area
+ * @torn: one of them is not sound, and may have been the newer one
  */
 struct kvc_area {
 	bool valid;
 	struct kvc_area_info info;
 	u64 sequence;
+	bool torn;
 };
 
 /**
@@ -122,7 +124,7 @@ void kvc_load_headers(struct kvc_loader *l, u32 area, const u8 *buf,
  * kvc_load_judge_header() - what an area's header says of such a block
  *
  * Return: 0: the journal ends at @position; -EAGAIN: a newer epoch is there, or
- * no header is sound; -ESTALE: the head is past @position: load anew.
+ * a header is not sound; -ESTALE: the head is past @position: load anew.
  */
 int kvc_load_judge_header(const struct kvc_area *a, u64 epoch, u64 position);
 

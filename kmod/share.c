@@ -324,6 +324,75 @@ int kvc_share_wait(struct kvc_share *share, u64 ticket, unsigned long deadline)
 	}
 }
 
+/* --- proofs --- */
+
+struct kvc_proof *kvc_proof_alloc(struct kvc_join *join)
+{
+	struct kvc_proof *proof;
+
+	return kvzalloc(struct_size(proof, at, join->g->nr_ags), GFP_KERNEL);
+}
+
+static void kvc_proof_take(struct kvc_join *join, struct kvc_proof *proof)
+{
+	u32 i;
+
+	for (i = 0; i < join->g->nr_ags; i++) {
+		struct kvc_ag *ag = &join->ags[i];
+
+		mutex_lock(&ag->follow.turn);
+		/* Of our own AGs we know. */
+		proof->at[i].epoch = ag->owned ? 0 : ag->follow.epoch;
+		proof->at[i].position = ag->follow.position;
+		mutex_unlock(&ag->follow.turn);
+	}
+	proof->taken = true;
+}
+
+/* Has the owner of an AG shown the position that was taken? */
+static bool kvc_proof_shown(struct kvc_join *join, struct kvc_proof *proof,
+			    u32 number)
+{
+	struct kvc_ag *ag = &join->ags[number];
+	const struct kvc_slot_ag_info *a;
+	u64 shown;
+	u32 slot;
+
+	shown = kvc_slots_shown(join, number, &slot);
+	if (READ_ONCE(ag->owned) || slot == KVC_NO_SLOT)
+		return true;
+	/* Another owner began with what it found, and that was read. */
+	if (shown > proof->at[number].epoch)
+		return READ_ONCE(ag->follow.epoch) >= shown;
+	kvc_slots_lock(join);
+	a = kvc_slot_ag(join, slot, number);
+	/* Who left in good order knew that all was durable. */
+	if (kvc_slot(join, slot)->state == KVC_SLOT_DOWN)
+		shown = U64_MAX;
+	else
+		shown = a->followed_epoch == shown ? a->drained : 0;
+	kvc_slots_unlock(join);
+	return shown >= proof->at[number].position;
+}
+
+bool kvc_proof_complete(struct kvc_join *join, struct kvc_proof *proof)
+{
+	bool complete = true;
+	u32 i;
+
+	if (!proof->taken)
+		kvc_proof_take(join, proof);
+	for (i = 0; i < join->g->nr_ags; i++) {
+		if (!proof->at[i].epoch)
+			continue;
+		if (kvc_proof_shown(join, proof, i))
+			proof->at[i].epoch = 0;
+		else
+			complete = false;
+	}
+	return complete;
+}
+
 /* --- life --- */
 
 int kvc_share_init(struct kvc_join *join, u32 staleness_ms)

@@ -114,6 +114,37 @@ bool kvc_share_settled(struct kvc_join *join);
  */
 int kvc_share_wait(struct kvc_share *share, u64 ticket, unsigned long deadline);
 
+/**
+ * struct kvc_proof - how far every other owner's journal was read, and whether
+ *	what was read counts
+ * @taken: the positions were taken
+ * @at: by AG: epoch, and position that its owner has yet to show; 0: it has
+ *
+ * A record that was read need not count: its writer's lease may have ended before
+ * it landed (protocol rule 24). An owner shows in its slot up to where its
+ * journal is durable.
+ */
+struct kvc_proof {
+	bool taken;
+	struct {
+		u64 epoch;
+		u64 position;
+	} at[];
+};
+
+struct kvc_proof *kvc_proof_alloc(struct kvc_join *join);
+
+static inline void kvc_proof_reset(struct kvc_proof *proof)
+{
+	proof->taken = false;
+}
+
+/*
+ * After a good pass: does all that was read count that was read when this was
+ * called for the first time since a reset?
+ */
+bool kvc_proof_complete(struct kvc_join *join, struct kvc_proof *proof);
+
 /* Has a slot stood still for longer than a lease? Under the slots' mutex. */
 bool kvc_share_silent(struct kvc_join *join, u32 slot);
 

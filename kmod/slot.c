@@ -136,7 +136,7 @@ static void kvc_slot_take(struct kvc_join *join, u32 copy, u32 i,
 	/* Once we write it, our own is what we last wrote: see kvc_slot_ours(). */
 	if (slot == join->writer.slot && join->state == KVC_SLOT_ACTIVE)
 		return;
-	if (info->sequence > s->parts[i]->sequence)
+	if (kvc_slot_newer(info, s->parts[i]))
 		*s->parts[i] = *info;
 }
 
@@ -338,6 +338,12 @@ static void kvc_slot_update_ag(struct kvc_join *join, u32 number,
 	a->drained = 0;
 	if (!join->share)
 		return;
+	/* Of our own: what certainly counts (protocol rule 24). */
+	if (READ_ONCE(ag->owned)) {
+		a->followed_epoch = ag->journal.epoch;
+		a->drained = kvc_journal_durable(&ag->journal);
+		return;
+	}
 	spin_lock_irq(&join->share->lock);
 	a->followed_epoch = ag->follow.drained_epoch;
 	a->drained = ag->follow.drained;

@@ -488,13 +488,6 @@ static void compare_ages(struct pr_pool *p, const struct kvc_slot_info *newer,
 {
 	u32 i;
 
-	if (newer->incarnation < older->incarnation) {
-		pr_found(p, PR_SLOT_BACKWARDS, PR_ERROR, w,
-			 "sequence %llu shows incarnation %llu, and sequence %llu %llu",
-			 newer->sequence, newer->incarnation,
-			 older->sequence, older->incarnation);
-		return;
-	}
 	for (i = 0; i < newer->nr_ags && i < older->nr_ags; i++) {
 		if (newer->ags[i].owned_epoch >= older->ags[i].owned_epoch)
 			continue;
@@ -561,7 +554,8 @@ static void read_slot(struct pr_pool *p, const struct slot_copies *copies,
 			s->s = info;
 			continue;
 		}
-		if (info.sequence == s->s.sequence) {
+		if (info.sequence == s->s.sequence &&
+		    info.incarnation == s->s.incarnation) {
 			if (!same_slot(block, copies->blocks[best] +
 				       ((size_t)index << KVC_BLOCK_SHIFT)))
 				pr_found(p, PR_SLOT_SPLIT, PR_ERROR, &w,
@@ -570,9 +564,10 @@ static void read_slot(struct pr_pool *p, const struct slot_copies *copies,
 			continue;
 		}
 		pr_found(p, PR_SLOT_COPIES_DIFFER, PR_INFO, &w,
-			 "copy %u has sequence %llu, copy %u %llu", copy,
-			 info.sequence, best, s->s.sequence);
-		if (info.sequence < s->s.sequence) {
+			 "copy %u has incarnation %llu, sequence %llu, copy %u %llu, %llu",
+			 copy, info.incarnation, info.sequence, best,
+			 s->s.incarnation, s->s.sequence);
+		if (kvc_slot_newer(&s->s, &info)) {
 			compare_ages(p, &s->s, &info, &at_best);
 			continue;
 		}

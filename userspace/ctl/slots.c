@@ -28,7 +28,7 @@ static void read_slot(const struct pool_probe *p, u32 number, void *buf,
 		if (verdict != KVC_BLOCK_OK || kvc_slot_decode(buf, &p->g, &info))
 			continue;
 		s->read = true;
-		if (!s->used || info.sequence > s->info.sequence)
+		if (!s->used || kvc_slot_newer(&info, &s->info))
 			s->info = info;
 		s->used = true;
 	}
