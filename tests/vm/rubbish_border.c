@@ -171,16 +171,17 @@ static const struct call {
 	  offsetof(struct kvcache_batch, deadline_ms), true,
 	  offsetof(struct kvcache_batch, flags), KVCACHE_BATCH_FLAGS,
 	  offsetof(struct kvcache_batch, reserved), 8 },
-	{ "list", KVCACHE_IOC_LIST, sizeof(struct kvcache_list), make_list, 0,
-	  offsetof(struct kvcache_list, cookie), true,
-	  offsetof(struct kvcache_list, flags), KVCACHE_LIST_FLAGS,
-	  offsetof(struct kvcache_list, reserved), 4 },
 	{ "ags", KVCACHE_IOC_AGS, sizeof(struct kvcache_ags), make_ags, 0,
 	  offsetof(struct kvcache_ags, first), true,
 	  offsetof(struct kvcache_ags, flags), 0, 0, 0 },
 	{ "slots", KVCACHE_IOC_SLOTS, sizeof(struct kvcache_slots), make_slots, 0,
 	  offsetof(struct kvcache_slots, first), true,
 	  offsetof(struct kvcache_slots, flags), 0, 0, 0 },
+	/* The last: see list_fields. */
+	{ "list", KVCACHE_IOC_LIST, sizeof(struct kvcache_list), make_list, 0,
+	  offsetof(struct kvcache_list, cookie), true,
+	  offsetof(struct kvcache_list, flags), KVCACHE_LIST_FLAGS,
+	  offsetof(struct kvcache_list, reserved), 4 },
 };
 #define NR_CALLS (sizeof(calls) / sizeof(*calls))
 
@@ -768,6 +769,7 @@ static void test_unknown(void)
 	for (i = 0; i < NR_CALLS; i++)
 		known[_IOC_NR(calls[i].cmd)] = 1;
 	known[_IOC_NR(KVCACHE_IOC_WATCH)] = 1;
+	known[_IOC_NR(KVCACHE_IOC_GRANT)] = 1;
 	for (nr = 0; nr < 256; nr++) {
 		for (type = 0; type < 256; type++) {
 			if (type == 'K' && known[nr])
