@@ -155,21 +155,24 @@ static int kvc_share_leave(struct kvc_share *share)
 	return err;
 }
 
-static int kvc_share_pass(struct kvc_share *share)
+/* @whole: with the slots; else only what journals tell is learnt. */
+static int kvc_share_pass(struct kvc_share *share, bool whole)
 {
 	struct kvc_join *join = share->join;
 	u64 start = ktime_get_boottime_ns();
-	unsigned long begun;
+	unsigned long begun = 0;
 	u32 i;
-	int err;
+	int err = 0;
 
 	bitmap_zero(share->entered, KVC_MAX_AGS);
-	begun = kvc_slots_begin_read(join);
+	if (whole)
+		begun = kvc_slots_begin_read(join);
 	for (i = 0; i < join->g->nr_ags; i++)
 		if (kvc_follow_enter(&join->ags[i]))
 			__set_bit(i, share->entered);
 	kvc_share_read(share);
-	err = kvc_share_slots(share, begun, start);
+	if (whole)
+		err = kvc_share_slots(share, begun, start);
 	return kvc_share_leave(share) ?: err;
 }
 
@@ -188,37 +191,74 @@ static void kvc_share_pace(struct kvc_share *share, bool news)
 static void kvc_share_graces(struct kvc_share *share)
 {
 	struct kvc_join *join = share->join;
+	bool some = false;
 	u32 i;
 
-	for (i = 0; i < join->g->nr_ags; i++)
-		if (READ_ONCE(join->ags[i].graces))
-			kvc_ag_kick(&join->ags[i]);
+	for (i = 0; i < join->g->nr_ags; i++) {
+		if (!READ_ONCE(join->ags[i].graces))
+			continue;
+		some = true;
+		kvc_ag_kick(&join->ags[i]);
+	}
+	share->graces = some;
+}
+
+/*
+ * Slots are read for whoever has a ticket, and else as often as hosts write them;
+ * more often while a segment waits for what they show.
+ */
+static bool kvc_share_whole(struct kvc_share *share)
+{
+	u32 ms = share->graces ? KVC_PASS_MAX_MS :
+				 share->join->g->heartbeat_ms;
+
+	return share->wanted > share->begun || !share->begun ||
+	       time_after_eq(jiffies, share->whole_at + msecs_to_jiffies(ms));
 }
 
 static bool kvc_share_one(struct kvc_share *share)
 {
 	u64 start = ktime_get_boottime_ns();
-	u64 number, blocks = share->blocks;
-	bool more;
+	u64 blocks = share->blocks;
+	bool more, whole;
 	int err;
 
 	spin_lock_irq(&share->lock);
-	number = ++share->begun;
+	whole = kvc_share_whole(share);
+	share->begun += whole;
 	spin_unlock_irq(&share->lock);
-	err = kvc_share_pass(share);
-	kvc_stat_inc(share->join->pool->stats, KVC_STAT_REFRESHES);
+	if (whole)
+		share->whole_at = jiffies;
+	err = kvc_share_pass(share, whole);
+	kvc_stat_add(share->join->pool->stats, KVC_STAT_REFRESHES, whole);
 	kvc_share_pace(share, share->blocks != blocks);
 	kvc_share_graces(share);
 	spin_lock_irq(&share->lock);
-	share->done = number;
-	if (!err) {
-		share->good = number;
+	share->done = share->begun;
+	if (whole && !err) {
+		share->good = share->begun;
 		share->good_ns = start;
 	}
-	more = share->wanted > number && !share->stopping;
+	more = share->wanted > share->begun && !share->stopping;
 	wake_up_all(&share->wait);
 	spin_unlock_irq(&share->lock);
 	return more;
+}
+
+/*
+ * A pass over many hosts' slots reads much. However many miss, passes take no
+ * more than about a gigabyte a second: then more misses share each.
+ */
+static void kvc_share_rest(struct kvc_share *share)
+{
+	const struct kvc_geometry *g = share->join->g;
+	u64 bytes = ((u64)g->nr_slots * g->slot_blocks * g->nr_slot_copies +
+		     2ULL * g->nr_ags) << KVC_BLOCK_SHIFT;
+	unsigned long end = share->whole_at + nsecs_to_jiffies(bytes);
+
+	if (time_before(jiffies, end))
+		schedule_timeout_uninterruptible(end - jiffies);
+	cond_resched();
 }
 
 static void kvc_share_work(struct work_struct *work)
@@ -227,7 +267,7 @@ static void kvc_share_work(struct work_struct *work)
 					       struct kvc_share, pass);
 
 	while (kvc_share_one(share))
-		cond_resched();
+		kvc_share_rest(share);
 	if (READ_ONCE(share->stopping) ||
 	    READ_ONCE(share->join->set->abandoned))
 		return;

@@ -9,6 +9,9 @@
  * numbered; who needs one takes the number of the next to begin as a ticket,
  * so all that miss while one is under way share the next.
  *
+ * Without a ticket a pass reads the slots only as often as they are written; one
+ * that does not has no number, and no miss rests on it.
+ *
  * A pass is good if it saw the end of every journal, in the epoch that the slots
  * showed; else a miss is "not now".
  */
@@ -42,7 +45,7 @@ struct kvc_slot_pulse {
  * @wq: passes and loads
  * @pass: makes passes
  * @lock: guards all below it but @pulse; innermost, taken in completions
- * @begun: passes that have begun
+ * @begun: passes over slots and journals that have begun
  * @done: number of the last that has ended
  * @good: number of the last good one
  * @good_ns: boot time at which that began
@@ -55,6 +58,8 @@ struct kvc_slot_pulse {
  *	likewise
  * @entered: AGs whose turn the pass has
  * @blocks: journal blocks that passes have taken in
+ * @graces: segments of ours wait for what slots show
+ * @whole_at: jiffies at which the last pass with the slots began
  * @ask: requests to and from other hosts
  */
 struct kvc_share {
@@ -75,6 +80,8 @@ struct kvc_share {
 	u64 looked_ns;
 	DECLARE_BITMAP(entered, KVC_MAX_AGS);
 	u64 blocks;
+	bool graces;
+	unsigned long whole_at;
 	struct kvc_asks *asks;
 };
 

@@ -484,7 +484,8 @@ struct kvcache_member_info {
  * @mode: out: KVCACHE_MODE_*
  * @state: out: KVCACHE_POOL_*
  * @refreshes: out: passes over the other hosts' slots and journals
- * @refresh_blocks: out: 4 KiB blocks that these read
+ * @refresh_blocks: out: 4 KiB blocks of journals that were read for these, and
+ *	to follow the journals between them
  * @followed_blocks: out: journal blocks of other hosts that were taken in
  * @loads: out: AGs of other hosts loaded from their checkpoints
  * @rotten_blocks: out: journal blocks of other hosts that were dropped
