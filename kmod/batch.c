@@ -11,37 +11,10 @@
 #include <uapi/linux/kvcache.h>
 #include "compat.h"
 #include "batch.h"
+#include "batch_impl.h"
 #include "node.h"
-#include "object.h"
 #include "tracepoints.h"
-
-/* Keys in flight at a time, and bytes: what one call may pin. */
-#define KVC_WINDOW		64
-#define KVC_WINDOW_BYTES	(256ULL << 20)
-
-/**
- * struct kvc_window_key - a key that is being worked on
- * @op: operation
- * @key: key
- * @iov: pieces of memory: @one, or kvmalloc()ed
- * @one: if there is but one
- */
-struct kvc_window_key {
-	struct kvc_op op;
-	struct kvc_key key;
-	struct iovec *iov;
-	struct iovec one;
-};
-
-struct kvc_run {
-	unsigned int nr;		/* of the ioctl */
-	struct kvcache_batch b;
-	struct kvcache_io *ios;
-	struct kvc_pool *pool;
-	struct kvc_window_key *window;
-	unsigned long deadline;
-	bool looked;	/* at what other hosts did, since the call began */
-};
+#include "uring.h"
 
 static bool kvc_io_has_data(unsigned int nr)
 {
@@ -121,7 +94,9 @@ static int kvc_run_copy_ios(struct kvc_run *r, void __user *arg)
 	    b->io_size != sizeof(struct kvcache_io) ||
 	    b->deadline_ms > KVCACHE_DEADLINE_MAX_MS)
 		return -EINVAL;
-	r->ios = kvmalloc_array(b->count, sizeof(*r->ios), GFP_KERNEL);
+	r->ios = &r->one_io;
+	if (b->count > 1)
+		r->ios = kvmalloc_array(b->count, sizeof(*r->ios), GFP_KERNEL);
 	if (!r->ios)
 		return -ENOMEM;
 	if (copy_from_user(r->ios, u64_to_user_ptr(b->ios),
@@ -166,6 +141,17 @@ static int kvc_iov_copy(struct kvc_window_key *w, const struct kvcache_io *io)
 	return 0;
 }
 
+/* Registered memory: it stays pinned until the command has ended. */
+static int kvc_io_registered(struct kvc_run *r, struct kvc_window_key *w,
+			     const struct kvcache_io *io)
+{
+	if (io->flags & KVCACHE_IO_IOVEC || io->data_len > MAX_RW_COUNT)
+		return -EINVAL;
+	return kvc_uring_import(r->fixed, io->data, io->data_len,
+				r->nr == _IOC_NR(KVCACHE_IOC_PUT) ? WRITE : READ,
+				&w->op.iter, r->issue_flags);
+}
+
 static int kvc_io_memory(struct kvc_run *r, struct kvc_window_key *w,
 			 const struct kvcache_io *io)
 {
@@ -175,6 +161,8 @@ static int kvc_io_memory(struct kvc_run *r, struct kvc_window_key *w,
 	u32 i, n = 1;
 	int err;
 
+	if (r->fixed)
+		return kvc_io_registered(r, w, io);
 	if (io->flags & KVCACHE_IO_IOVEC) {
 		err = kvc_iov_copy(w, io);
 		if (err)
@@ -195,42 +183,53 @@ static int kvc_io_memory(struct kvc_run *r, struct kvc_window_key *w,
 	return 0;
 }
 
-static int kvc_window_set(struct kvc_run *r, struct kvc_window_key *w,
+static int kvc_window_key(struct kvc_run *r, struct kvc_window_key *w,
 			  const struct kvcache_io *io)
 {
-	struct kvc_join *join = r->pool->join;
-	int err;
+	w->key.hash = (struct kvc_hash){};
+	if (copy_from_user(w->key.bytes, u64_to_user_ptr(io->key), io->key_len))
+		return -EFAULT;
+	return kvc_key_set(r->pool->join, &w->key, r->b.tenant, io->key_len);
+}
 
+static void kvc_window_op(struct kvc_run *r, struct kvc_window_key *w,
+			  const struct kvcache_io *io)
+{
 	memset(&w->op, 0, sizeof(w->op));
 	w->iov = NULL;
-	w->key.hash = (struct kvc_hash){};
-	w->op.join = join;
+	w->op.join = r->pool->join;
 	w->op.key = &w->key;
 	w->op.deadline = r->deadline;
 	w->op.looked = r->looked;
-	w->op.settle = r->b.flags & KVCACHE_BATCH_SETTLE;
+	w->op.settle = r->settle;
 	w->op.range = io->flags & KVCACHE_IO_RANGE;
 	w->op.offset = io->offset;
 	w->op.depth = io->depth;
 	w->op.expiry = io->expiry;
 	w->op.pin = io->pin;
-	if (copy_from_user(w->key.bytes, u64_to_user_ptr(io->key), io->key_len))
-		return -EFAULT;
-	err = kvc_key_set(join, &w->key, r->b.tenant, io->key_len);
+}
+
+int kvc_window_set(struct kvc_run *r, struct kvc_window_key *w,
+		   const struct kvcache_io *io)
+{
+	int err;
+
+	kvc_window_op(r, w, io);
+	err = kvc_window_key(r, w, io);
 	if (!err && kvc_io_has_data(r->nr))
 		err = kvc_io_memory(r, w, io);
 	return err;
 }
 
-static void kvc_window_clear(struct kvc_window_key *w)
+void kvc_window_clear(struct kvc_window_key *w)
 {
 	if (w->iov != &w->one)
 		kvfree(w->iov);
 	w->iov = NULL;
 }
 
-static void kvc_window_result(struct kvc_run *r, struct kvc_window_key *w,
-			      struct kvcache_io *io)
+void kvc_window_result(struct kvc_run *r, struct kvc_window_key *w,
+		       struct kvcache_io *io)
 {
 	trace_kvcache_op_end(&w->op, r->nr);
 	r->looked |= w->op.looked;
@@ -245,8 +244,10 @@ static void kvc_window_result(struct kvc_run *r, struct kvc_window_key *w,
 
 /* --- running --- */
 
-static void kvc_start(unsigned int nr, struct kvc_op *op)
+void kvc_run_start(const struct kvc_run *r, struct kvc_op *op)
 {
+	const unsigned int nr = r->nr;
+
 	trace_kvcache_op_start(op, nr);
 	if (nr == _IOC_NR(KVCACHE_IOC_GET))
 		kvc_get_start(op);
@@ -296,7 +297,7 @@ static u32 kvc_run_window(struct kvc_run *r, u32 at)
 		if (err)
 			w->op.status = err;
 		else
-			kvc_start(r->nr, &w->op);
+			kvc_run_start(r, &w->op);
 		if (w->op.status == -EINPROGRESS)
 			bytes += w->op.bytes;
 		n++;
@@ -304,27 +305,31 @@ static u32 kvc_run_window(struct kvc_run *r, u32 at)
 	return n;
 }
 
+u32 kvc_run_next(struct kvc_run *r, u32 at)
+{
+	u32 i, n = kvc_run_window(r, at);
+
+	kvc_finish(r->nr, r->window, n);
+	for (i = 0; i < n; i++) {
+		kvc_window_result(r, &r->window[i], &r->ios[at + i]);
+		kvc_window_clear(&r->window[i]);
+	}
+	cond_resched();
+	return n;
+}
+
 static void kvc_run_all(struct kvc_run *r)
 {
-	u32 at, i, n;
+	u32 at = 0;
 
-	for (at = 0; at < r->b.count; at += n) {
-		/* Not begun: the rest keeps its ECANCELED. */
-		if (fatal_signal_pending(current) ||
-		    READ_ONCE(r->pool->state) == KVC_POOL_CLOSING)
-			return;
-		n = kvc_run_window(r, at);
-		kvc_finish(r->nr, r->window, n);
-		for (i = 0; i < n; i++) {
-			kvc_window_result(r, &r->window[i], &r->ios[at + i]);
-			kvc_window_clear(&r->window[i]);
-		}
-		cond_resched();
-	}
+	/* What is not begun then keeps its ECANCELED. */
+	while (at < r->b.count && !fatal_signal_pending(current) &&
+	       READ_ONCE(r->pool->state) != KVC_POOL_CLOSING)
+		at += kvc_run_next(r, at);
 }
 
 /* The lease is lost, and the pool is joining anew: no key is there now. */
-static void kvc_run_lapsed(struct kvc_run *r)
+void kvc_run_lapsed(struct kvc_run *r)
 {
 	bool reads = r->nr == _IOC_NR(KVCACHE_IOC_GET) ||
 		     r->nr == _IOC_NR(KVCACHE_IOC_EXISTS);
@@ -334,9 +339,18 @@ static void kvc_run_lapsed(struct kvc_run *r)
 		r->ios[i].status = reads ? -ENOENT : -ESTALE;
 }
 
-static int kvc_run_pool(struct kvc_run *r)
+int kvc_run_window_alloc(struct kvc_run *r)
 {
 	u32 n = min_t(u32, r->b.count, KVC_WINDOW);
+
+	r->window = &r->one;
+	if (n > 1)
+		r->window = kvmalloc_array(n, sizeof(*r->window), GFP_KERNEL);
+	return r->window ? 0 : -ENOMEM;
+}
+
+static int kvc_run_pool(struct kvc_run *r)
+{
 	int err;
 
 	r->pool = kvc_pool_get(r->b.pool);
@@ -349,39 +363,69 @@ static int kvc_run_pool(struct kvc_run *r)
 	}
 	if (err)
 		return err;
-	r->window = kvmalloc_array(n, sizeof(*r->window), GFP_KERNEL);
-	if (r->window)
+	err = kvc_run_window_alloc(r);
+	if (!err)
 		kvc_run_all(r);
-	else
-		err = -ENOMEM;
 	kvc_pool_leave(r->pool);
-	kvfree(r->window);
 	return err;
+}
+
+int kvc_run_out(struct kvc_run *r, void __user *arg, u32 size)
+{
+	if (copy_to_user(u64_to_user_ptr(r->b.ios), r->ios,
+			 r->b.count * sizeof(*r->ios)))
+		return -EFAULT;
+	return kvc_struct_out(arg, &r->b, sizeof(r->b), size);
+}
+
+void kvc_run_free(struct kvc_run *r)
+{
+	if (r->pool)
+		kvc_pool_put(r->pool);
+	if (r->window != &r->one)
+		kvfree(r->window);
+	if (r->ios != &r->one_io)
+		kvfree(r->ios);
+}
+
+int kvc_run_prepare(struct kvc_run *r, struct file *file, unsigned int nr,
+		    void __user *arg, u32 *size)
+{
+	int err;
+
+	/* Not all of it: it is large. */
+	r->nr = nr;
+	r->ios = NULL;
+	r->pool = NULL;
+	r->window = NULL;
+	r->fixed = NULL;
+	r->looked = false;
+	r->settle = false;
+	err = kvc_run_copy_ios(r, arg) ?: kvc_node_choose(file, &r->b.pool);
+	if (err)
+		return err;
+	*size = r->b.size;
+	r->settle = r->b.flags & KVCACHE_BATCH_SETTLE;
+	r->deadline = kvc_deadline(r->b.deadline_ms);
+	r->b.done = 0;
+	return 0;
+}
+
+int kvc_batch_run(struct file *file, unsigned int nr, void __user *arg,
+		  bool settle)
+{
+	struct kvc_run r;	/* about 1 KiB, and no allocation for one key */
+	u32 size;
+	int err;
+
+	err = kvc_run_prepare(&r, file, nr, arg, &size);
+	r.settle |= settle;
+	err = err ?: kvc_run_pool(&r) ?: kvc_run_out(&r, arg, size);
+	kvc_run_free(&r);
+	return err ?: r.b.done;
 }
 
 int kvc_batch_ioctl(struct file *file, unsigned int nr, void __user *arg)
 {
-	struct kvc_run r = { .nr = nr };
-	u32 size;
-	int err;
-
-	err = kvc_run_copy_ios(&r, arg) ?: kvc_node_choose(file, &r.b.pool);
-	if (err)
-		goto out;
-	size = r.b.size;
-	r.deadline = kvc_deadline(r.b.deadline_ms);
-	r.b.done = 0;
-	err = kvc_run_pool(&r);
-	if (err)
-		goto out;
-	if (copy_to_user(u64_to_user_ptr(r.b.ios), r.ios,
-			 r.b.count * sizeof(*r.ios)))
-		err = -EFAULT;
-	else
-		err = kvc_struct_out(arg, &r.b, sizeof(r.b), size);
-out:
-	if (r.pool)
-		kvc_pool_put(r.pool);
-	kvfree(r.ios);
-	return err;
+	return min(kvc_batch_run(file, nr, arg, false), 0);
 }

@@ -4,6 +4,9 @@
 
 #include <linux/types.h>
 
+struct file;
+struct io_uring_cmd;
+
 /**
  * kvc_batch_ioctl() - PUT, GET, EXISTS, DELETE
  * @nr: number of the ioctl
@@ -12,6 +15,28 @@
  * Return: 0 or a negative errno, as the uapi says.
  */
 int kvc_batch_ioctl(struct file *file, unsigned int nr, void __user *arg);
+
+/*
+ * Likewise, but return how many keys have status 0. @settle: as if
+ * KVCACHE_BATCH_SETTLE were set.
+ */
+int kvc_batch_run(struct file *file, unsigned int nr, void __user *arg,
+		  bool settle);
+
+/**
+ * kvc_batch_uring() - the same as an io_uring command
+ *
+ * Return: how many keys have status 0; -EIOCBQUEUED: it will complete; -EAGAIN:
+ * to be called again where it may wait; or another negative errno.
+ */
+int kvc_batch_uring(struct io_uring_cmd *cmd, unsigned int nr, void __user *arg,
+		    unsigned int issue_flags);
+
+/* LIST; in chardev.c. */
+int kvc_list_ioctl(struct file *file, void __user *arg);
+
+int kvc_batch_uring_init(void);	/* module init: cache */
+void kvc_batch_uring_exit(void);
 
 /* Copy a structure in by its @size, and back; see the uapi. */
 int kvc_struct_in(void *to, size_t known, void __user *from);

@@ -38,7 +38,7 @@ static long kvc_ioctl_caps(void __user *arg)
 	c.version = KVCACHE_API_VERSION;
 	c.features = KVCACHE_FEAT_PIN | KVCACHE_FEAT_RANGE | KVCACHE_FEAT_LIST |
 		     KVCACHE_FEAT_NVME_KV | KVCACHE_FEAT_WATCH |
-		     KVCACHE_FEAT_SETTLE | KVCACHE_FEAT_SHARED;
+		     KVCACHE_FEAT_SETTLE | KVCACHE_FEAT_SHARED | KVCACHE_FEAT_URING;
 	c.key_max = KVCACHE_KEY_MAX;
 	c.batch_max = KVCACHE_BATCH_MAX;
 	c.iov_max = KVCACHE_IOV_MAX;
@@ -400,7 +400,7 @@ static int kvc_list_run(struct kvcache_list *l, struct kvc_list_args *a)
 	return err;
 }
 
-static long kvc_ioctl_list(struct file *file, void __user *arg)
+int kvc_list_ioctl(struct file *file, void __user *arg)
 {
 	struct kvc_list_args *a;
 	struct kvcache_list l;
@@ -468,7 +468,7 @@ static long kvc_ioctl(struct file *file, unsigned int cmd, unsigned long argv)
 	case _IOC_NR(KVCACHE_IOC_SLOTS):
 		return kvc_cluster_slots(file, arg);
 	case _IOC_NR(KVCACHE_IOC_LIST):
-		return kvc_ioctl_list(file, arg);
+		return kvc_list_ioctl(file, arg);
 	case _IOC_NR(KVCACHE_IOC_WATCH):
 		return kvc_watch_ioctl(file, arg);
 	case _IOC_NR(KVCACHE_IOC_PUT):

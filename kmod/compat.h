@@ -167,6 +167,14 @@ static inline void kvc_uring_done(struct io_uring_cmd *cmd, int ret, u64 res2,
 }
 #endif
 
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 15, 0)
+#define kvc_uring_import_fixed(addr, len, rw, iter, cmd, flags) \
+	io_uring_cmd_import_fixed(addr, len, rw, iter, cmd, flags)
+#else
+#define kvc_uring_import_fixed(addr, len, rw, iter, cmd, flags) \
+	io_uring_cmd_import_fixed(addr, len, rw, iter, cmd)
+#endif
+
 /* What stands in the submission entry; user memory that may change meanwhile. */
 static inline const void *kvc_uring_payload(const struct io_uring_cmd *cmd)
 {

@@ -57,6 +57,7 @@
 #define KVCACHE_FEAT_WATCH	(1ULL << 4)	/* streams of what was dropped */
 #define KVCACHE_FEAT_SETTLE	(1ULL << 5)	/* KVCACHE_BATCH_SETTLE */
 #define KVCACHE_FEAT_SHARED	(1ULL << 6)	/* pools that many hosts share */
+#define KVCACHE_FEAT_URING	(1ULL << 7)	/* struct kvcache_uring */
 
 /**
  * struct kvcache_caps - KVCACHE_IOC_CAPS: what this kernel can do
@@ -735,5 +736,32 @@ struct kvcache_slots {
 #define KVCACHE_IOC_DELETE	_IOWR('K', 0xeb, struct kvcache_batch)
 #define KVCACHE_IOC_LIST	_IOWR('K', 0xec, struct kvcache_list)
 #define KVCACHE_IOC_WATCH	_IOW('K', 0xed, struct kvcache_watch)
+
+/**
+ * struct kvcache_uring - an io_uring command: what the ioctl does, asynchronously
+ * @arg: user pointer to the structure that the ioctl takes; it and all that it
+ *	points to must stay until the command has completed
+ * @flags: 0
+ * @reserved: 0
+ *
+ * Stands in the payload (the last 16 bytes) of an entry with opcode
+ * IORING_OP_URING_CMD whose cmd_op is KVCACHE_IOC_PUT, GET, EXISTS, DELETE or
+ * LIST. The completion's res is a negative errno, as the ioctl's, or how many keys
+ * have status 0 (of a list 0).
+ *
+ * KVCACHE_BATCH_SETTLE is implied: memory is not under I/O when the command has
+ * completed, and the transport bounds how long that takes. A command that has been
+ * begun can't be cancelled before that; one that waits for another's doing (a put
+ * for room, a delete, a list) ends at its deadline.
+ *
+ * With IORING_URING_CMD_FIXED in the entry's uring_cmd_flags, all @data of a put
+ * or get lies in the registered buffer that buf_index names, and KVCACHE_IO_IOVEC
+ * is EINVAL: the key's status.
+ */
+struct kvcache_uring {
+	__u64	arg;
+	__u32	flags;
+	__u32	reserved;
+};
 
 #endif /* _UAPI_LINUX_KVCACHE_H */
