@@ -305,10 +305,82 @@ static u32 kvc_run_window(struct kvc_run *r, u32 at)
 	return n;
 }
 
+static void kvc_run_told(struct kvc_op *op)
+{
+}
+
+/*
+ * One exists, in the way that all operations go. Return: -EAGAIN if it had to wait
+ * for what other hosts did, and must not.
+ */
+static int kvc_run_exists_one(struct kvc_run *r, struct kvcache_io *io)
+{
+	struct kvc_window_key *w = r->window;
+
+	kvc_window_op(r, w, io);
+	w->op.notify = r->nowait ? kvc_run_told : NULL;
+	kvc_run_start(r, &w->op);
+	if (r->nowait && w->op.status == -EAGAIN)
+		return -EAGAIN;
+	kvc_exists_finish(&w->op);
+	kvc_window_result(r, w, io);
+	return 0;
+}
+
+/*
+ * A window of exists. Most hit, and then need nothing of what an operation is made
+ * of but the key. Return: how many.
+ */
+static u32 kvc_run_exists(struct kvc_run *r, u32 at)
+{
+	struct kvc_join *join = r->pool->join;
+	struct kvc_window_key *w = r->window;
+	u32 i, n = min_t(u32, r->b.count - at, KVC_WINDOW);
+	u64 hits = 0;
+
+	for (i = 0; i < n; i++) {
+		struct kvcache_io *io = &r->ios[at + i];
+
+		io->status = kvc_window_key(r, w, io);
+		if (io->status)
+			continue;
+		if (io->pin || trace_kvcache_op_start_enabled() ||
+		    trace_kvcache_op_end_enabled() ||
+		    !kvc_exists_hit(join, &w->key, &io->length)) {
+			r->error = kvc_run_exists_one(r, io);
+			if (r->error)
+				return 0;
+		} else {
+			hits |= BIT_ULL(i);
+		}
+	}
+	/* protocol rule 3: they count if the lease holds behind them */
+	if (likely(kvc_join_lease_ok(join))) {
+		r->b.done += hweight64(hits);
+		kvc_stat_add(r->pool->stats, KVC_STAT_EXISTS_HITS,
+			     hweight64(hits));
+		return n;
+	}
+	kvc_stat_add(r->pool->stats, KVC_STAT_EXISTS_MISSES, hweight64(hits));
+	for (i = 0; i < n; i++) {
+		if (!(hits & BIT_ULL(i)))
+			continue;
+		r->ios[at + i].status = -ENOENT;
+		r->ios[at + i].length = 0;
+	}
+	return n;
+}
+
 u32 kvc_run_next(struct kvc_run *r, u32 at)
 {
-	u32 i, n = kvc_run_window(r, at);
+	u32 i, n;
 
+	if (r->nr == _IOC_NR(KVCACHE_IOC_EXISTS)) {
+		n = kvc_run_exists(r, at);
+		cond_resched();
+		return n;
+	}
+	n = kvc_run_window(r, at);
 	kvc_finish(r->nr, r->window, n);
 	for (i = 0; i < n; i++) {
 		kvc_window_result(r, &r->window[i], &r->ios[at + i]);
@@ -323,7 +395,7 @@ static void kvc_run_all(struct kvc_run *r)
 	u32 at = 0;
 
 	/* What is not begun then keeps its ECANCELED. */
-	while (at < r->b.count && !fatal_signal_pending(current) &&
+	while (at < r->b.count && !r->error && !fatal_signal_pending(current) &&
 	       READ_ONCE(r->pool->state) != KVC_POOL_CLOSING)
 		at += kvc_run_next(r, at);
 }
@@ -364,8 +436,10 @@ static int kvc_run_pool(struct kvc_run *r)
 	if (err)
 		return err;
 	err = kvc_run_window_alloc(r);
-	if (!err)
+	if (!err) {
 		kvc_run_all(r);
+		err = r->error;
+	}
 	kvc_pool_leave(r->pool);
 	return err;
 }
@@ -401,6 +475,8 @@ int kvc_run_prepare(struct kvc_run *r, struct file *file, unsigned int nr,
 	r->fixed = NULL;
 	r->looked = false;
 	r->settle = false;
+	r->nowait = false;
+	r->error = 0;
 	err = kvc_run_copy_ios(r, arg) ?: kvc_node_choose(file, &r->b.pool);
 	if (err)
 		return err;
@@ -412,14 +488,15 @@ int kvc_run_prepare(struct kvc_run *r, struct file *file, unsigned int nr,
 }
 
 int kvc_batch_run(struct file *file, unsigned int nr, void __user *arg,
-		  bool settle)
+		  unsigned int how)
 {
 	struct kvc_run r;	/* about 1 KiB, and no allocation for one key */
 	u32 size;
 	int err;
 
 	err = kvc_run_prepare(&r, file, nr, arg, &size);
-	r.settle |= settle;
+	r.settle |= how & KVC_BATCH_SETTLE;
+	r.nowait = how & KVC_BATCH_NOWAIT;
 	err = err ?: kvc_run_pool(&r) ?: kvc_run_out(&r, arg, size);
 	kvc_run_free(&r);
 	return err ?: r.b.done;
@@ -427,5 +504,5 @@ int kvc_batch_run(struct file *file, unsigned int nr, void __user *arg,
 
 int kvc_batch_ioctl(struct file *file, unsigned int nr, void __user *arg)
 {
-	return min(kvc_batch_run(file, nr, arg, false), 0);
+	return min(kvc_batch_run(file, nr, arg, 0), 0);
 }

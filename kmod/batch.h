@@ -2,6 +2,7 @@
 #ifndef KVC_BATCH_H
 #define KVC_BATCH_H
 
+#include <linux/bits.h>
 #include <linux/types.h>
 
 struct file;
@@ -16,12 +17,14 @@ struct io_uring_cmd;
  */
 int kvc_batch_ioctl(struct file *file, unsigned int nr, void __user *arg);
 
-/*
- * Likewise, but return how many keys have status 0. @settle: as if
- * KVCACHE_BATCH_SETTLE were set.
- */
+/* As if KVCACHE_BATCH_SETTLE were set. */
+#define KVC_BATCH_SETTLE	BIT(0)
+/* -EAGAIN if an exists had to wait for what other hosts did. */
+#define KVC_BATCH_NOWAIT	BIT(1)
+
+/* Likewise, but return how many keys have status 0. @how: KVC_BATCH_* */
 int kvc_batch_run(struct file *file, unsigned int nr, void __user *arg,
-		  bool settle);
+		  unsigned int how);
 
 /**
  * kvc_batch_uring() - the same as an io_uring command

@@ -41,6 +41,8 @@ struct kvc_window_key {
  * @deadline: jiffies
  * @looked: at what other hosts did, since the call began
  * @settle: memory is not under I/O when it ends
+ * @nowait: exists: don't wait for what other hosts did
+ * @error: -EAGAIN: it would have to
  * @fixed: of an io_uring command on registered memory, else NULL
  * @issue_flags: with which it is carried out just now
  * @one_io: of a batch of one
@@ -55,6 +57,8 @@ struct kvc_run {
 	unsigned long deadline;
 	bool looked;
 	bool settle;
+	bool nowait;
+	int error;
 	struct io_uring_cmd *fixed;
 	unsigned int issue_flags;
 	struct kvcache_io one_io;

@@ -5,8 +5,9 @@
  * Keys are carried out in windows, as by ioctl. A window is begun by the task;
  * when all that it has in flight has ended, the next step is due. What then has to
  * wait (a put for room, or for another put of its key; a get for what other hosts
- * did) is not the task's business: a work takes over, with the task's memory, and does all that is left as an ioctl
- * would. So it does if the task does not come back to its ring.
+ * did) is not the task's business: a work takes over, with the task's memory, and
+ * does all that is left as an ioctl would. So it does if the task does not come
+ * back to its ring.
  */
 #include <linux/kthread.h>
 #include <linux/mm.h>
@@ -370,8 +371,11 @@ int kvc_batch_uring(struct io_uring_cmd *cmd, unsigned int nr, void __user *arg,
 	int ret;
 
 	if (!(issue_flags & IO_URING_F_NONBLOCK))
-		return kvc_batch_run(cmd->file, nr, arg, true);
-	if (nr != _IOC_NR(KVCACHE_IOC_PUT) && nr != _IOC_NR(KVCACHE_IOC_GET))
+		return kvc_batch_run(cmd->file, nr, arg, KVC_BATCH_SETTLE);
+	/* No I/O: done here and now. */
+	if (nr == _IOC_NR(KVCACHE_IOC_EXISTS))
+		return kvc_batch_run(cmd->file, nr, arg, KVC_BATCH_NOWAIT);
+	if (nr == _IOC_NR(KVCACHE_IOC_DELETE))
 		return -EAGAIN;
 	b = kmem_cache_alloc(kvc_bu_cache, GFP_KERNEL);
 	if (!b)
