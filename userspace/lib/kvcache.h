@@ -149,6 +149,61 @@ ssize_t kvc_batch_exists(struct kvc *kvc, const struct kvc_call *call,
 ssize_t kvc_batch_delete(struct kvc *kvc, const struct kvc_call *call,
 			 struct kvcache_io *ios, size_t count);
 
+/* --- many calls at a time, by io_uring: kvc_queue(3) --- */
+
+struct kvc_queue;
+
+/**
+ * struct kvc_done - a call that has completed
+ * @user_data: as given with it
+ * @result: as the kvc_batch functions return it
+ */
+struct kvc_done {
+	uint64_t user_data;
+	int64_t result;
+};
+
+/*
+ * A queue is for one thread at a time. Up to @depth (4096) calls may be under way;
+ * link with liburing where libkvcache is linked statically. NULL and errno,
+ * EOPNOTSUPP where the kernel has no such commands.
+ */
+struct kvc_queue *kvc_queue_open(struct kvc *kvc, unsigned int depth);
+/* Waits for what is under way. */
+void kvc_queue_close(struct kvc_queue *queue);
+/* To poll(): it can be read when something has completed. */
+int kvc_queue_fd(const struct kvc_queue *queue);
+/*
+ * Memory that is pinned once, at most 1 GiB a piece; calls all of whose memory is
+ * in one piece of it use it by themselves. Once in a queue's life.
+ */
+int kvc_queue_register(struct kvc_queue *queue, const struct iovec *memory,
+		       unsigned int count);
+
+/*
+ * Queue a call: 0, -EAGAIN if @depth are under way, or -EINVAL. @ios and what it
+ * points to must stay until it has completed. KVC_SETTLE is implied.
+ */
+int kvc_queue_put(struct kvc_queue *queue, const struct kvc_call *call,
+		  struct kvcache_io *ios, size_t count, uint64_t user_data);
+int kvc_queue_get(struct kvc_queue *queue, const struct kvc_call *call,
+		  struct kvcache_io *ios, size_t count, uint64_t user_data);
+int kvc_queue_exists(struct kvc_queue *queue, const struct kvc_call *call,
+		     struct kvcache_io *ios, size_t count, uint64_t user_data);
+int kvc_queue_delete(struct kvc_queue *queue, const struct kvc_call *call,
+		     struct kvcache_io *ios, size_t count, uint64_t user_data);
+/* Begin what is queued; kvc_queue_wait() does it, too. How many, or -errno. */
+int kvc_queue_submit(struct kvc_queue *queue);
+/* Calls that are queued or under way. */
+unsigned int kvc_queue_pending(const struct kvc_queue *queue);
+/*
+ * Wait until @least calls have completed (all, if fewer are under way) or
+ * @timeout_ms have passed, 0: for ever. How many are in @done, or -errno.
+ */
+int kvc_queue_wait(struct kvc_queue *queue, struct kvc_done *done,
+		   unsigned int room, unsigned int least,
+		   unsigned int timeout_ms);
+
 /* --- listing: kvc_list(3) --- */
 
 struct kvc_list;
