@@ -75,7 +75,7 @@ void nk_ring_close(struct nk_ring *r)
 	io_uring_queue_exit(&r->ring);
 }
 
-void nk_ring_queue(struct nk_ring *r, int fd, struct nk_cmd *cmd)
+struct io_uring_sqe *nk_ring_queue(struct nk_ring *r, int fd, struct nk_cmd *cmd)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&r->ring);
 	struct nvme_uring_cmd *u;
@@ -95,6 +95,7 @@ void nk_ring_queue(struct nk_ring *r, int fd, struct nk_cmd *cmd)
 	u = (struct nvme_uring_cmd *)sqe->cmd;
 	memcpy(u, &cmd->c, offsetof(struct nvme_passthru_cmd64, rsvd2));
 	cmd->done = false;
+	return sqe;
 }
 
 void nk_ring_wait(struct nk_ring *r, unsigned int n)

@@ -63,8 +63,8 @@ struct nk_ring {
 /* 0 or -errno. @flags: IORING_SETUP_* besides SQE128. */
 int nk_ring_open(struct nk_ring *r, unsigned int entries, unsigned int flags);
 void nk_ring_close(struct nk_ring *r);
-/* Queue a command; it must stay until it is done. */
-void nk_ring_queue(struct nk_ring *r, int fd, struct nk_cmd *cmd);
+/* Queue a command; it must stay until it is done. Its entry can still be changed. */
+struct io_uring_sqe *nk_ring_queue(struct nk_ring *r, int fd, struct nk_cmd *cmd);
 /* Submit what is queued and wait until @n more commands are done. */
 void nk_ring_wait(struct nk_ring *r, unsigned int n);
 int nk_ring_run(struct nk_ring *r, int fd, struct nk_cmd *cmd);
