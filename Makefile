@@ -10,6 +10,8 @@
 #	make demo		a pool over nvme-rdma in a virtual machine
 #	make test		all suites; SUITE=a,b runs some
 #	make soak		the same, for long
+#	make bench		figures and pictures; MEMBERS="/dev/...": in real
+#				time on these devices, which lose their content
 #
 # Variables: KDIR, DESTDIR, PREFIX; TRACE, SEED, REQUESTS, OBJECT_SIZE (demo).
 
@@ -17,7 +19,7 @@ KDIR	?= $(wildcard /lib/modules/$(shell uname -r)/build)
 
 export TRACE SEED REQUESTS OBJECT_SIZE
 
-.PHONY: all modules modules-all userspace install demo test soak sparse clean
+.PHONY: all modules modules-all userspace install demo test soak bench sparse clean
 
 all: modules userspace
 
@@ -59,6 +61,10 @@ test:
 soak:
 	@scripts/setup --for test
 	@tests/run --soak
+
+bench:
+	@scripts/setup --for test
+	@MEMBERS="$(MEMBERS)" scripts/bench
 
 clean:
 	rm -rf build
