@@ -156,6 +156,8 @@ enum kvc_stream {
  * @nr: segments
  * @wanted: epoch with which we shall own it, 0: not at all, KVC_EPOCH_ANY
  * @change: takes it over, or gives it up
+ * @changing: @change is at it, and may own what is not wanted any more; under
+ *	@lock
  * @doubted: jiffies at which a takeover first had to wait for Q, valid if
  *	@doubting; like @doubting under @follow.turn
  * @doubting: see @doubted
@@ -203,6 +205,7 @@ struct kvc_ag {
 	struct kvc_follow follow;
 	u64 wanted;
 	struct work_struct change;
+	bool changing;
 	unsigned long doubted;
 	bool doubting;
 	u32 graces;

@@ -82,12 +82,16 @@ static u32 kvc_ag_state(const struct kvc_ag *ag)
 	u64 wanted = READ_ONCE(ag->wanted);
 	u32 home = kvc_ag_home(ag->join->g, ag->number);
 
+	lockdep_assert_held(&ag->lock);
 	if (READ_ONCE(ag->releasing))
 		return KVCACHE_AG_RELEASING;
 	if (READ_ONCE(ag->owned))
 		return !ag->join->share || wanted == KVC_EPOCH_ANY ||
 				       wanted == ag->journal.epoch ?
 			       KVCACHE_AG_OWNED : KVCACHE_AG_RELEASING;
+	/* By an earlier grant, and no longer wanted: see kvc_own_begin(). */
+	if (ag->changing && !wanted)
+		return KVCACHE_AG_RELEASING;
 	if (kvc_member_health(&ag->join->set->m[home]) == KVC_HEALTH_FAILED)
 		return KVCACHE_AG_LOST;
 	if (wanted)
@@ -105,7 +109,6 @@ static void kvc_ag_tell(struct kvc_ag *ag, struct kvcache_ag_info *i)
 
 	memset(i, 0, sizeof(*i));
 	i->ag = ag->number;
-	i->state = kvc_ag_state(ag);
 	i->home = kvc_ag_home(join->g, ag->number);
 	i->shown = kvc_slots_shown(join, ag->number, &i->slot);
 	if (READ_ONCE(ag->owned)) {
@@ -119,6 +122,7 @@ static void kvc_ag_tell(struct kvc_ag *ag, struct kvcache_ag_info *i)
 			     i->shown + 1);
 	i->error = -READ_ONCE(f->error);
 	mutex_lock(&ag->lock);
+	i->state = kvc_ag_state(ag);
 	for (k = 0; k < ag->nr; k++)
 		i->objects += atomic_read(&ag->segments[k].live);
 	mutex_unlock(&ag->lock);

@@ -108,6 +108,30 @@ static int kvc_own_take(struct kvc_ag *ag, u64 wanted)
 	return 0;
 }
 
+/*
+ * What is wanted, for a change that begins. Whoever is told after a grant that the
+ * AG is not ours must not find later that it is, since it was still being taken
+ * over by what an earlier grant said: until the end of the change it is being
+ * given up.
+ */
+static u64 kvc_own_begin(struct kvc_ag *ag)
+{
+	u64 wanted;
+
+	mutex_lock(&ag->lock);
+	ag->changing = true;
+	wanted = READ_ONCE(ag->wanted);
+	mutex_unlock(&ag->lock);
+	return wanted;
+}
+
+static void kvc_own_end(struct kvc_ag *ag)
+{
+	mutex_lock(&ag->lock);
+	ag->changing = false;
+	mutex_unlock(&ag->lock);
+}
+
 static void kvc_own_change(struct work_struct *work)
 {
 	struct kvc_ag *ag = container_of(work, struct kvc_ag, change);
@@ -116,7 +140,7 @@ static void kvc_own_change(struct work_struct *work)
 	int err = 0;
 
 	mutex_lock(&f->turn);
-	wanted = READ_ONCE(ag->wanted);
+	wanted = kvc_own_begin(ag);
 	if (ag->owned && !kvc_own_settled(ag)) {
 		err = kvc_ag_give_up(ag);
 		if (err)
@@ -126,6 +150,7 @@ static void kvc_own_change(struct work_struct *work)
 	if (!ag->owned && wanted && !READ_ONCE(ag->join->stopping))
 		err = kvc_own_take(ag, wanted);
 	f->error = err;
+	kvc_own_end(ag);
 	mutex_unlock(&f->turn);
 	if (err && err != -EAGAIN && err != -EBUSY && err != -ESTALE)
 		pr_warn_ratelimited("pool %s: ag %u can't be taken over (%d)\n",

@@ -594,6 +594,60 @@ static void test_grants(void)
 	leave(1);
 }
 
+static bool may_write(const struct kvcache_ag_info *info)
+{
+	return info->state == KVCACHE_AG_TAKING ||
+	       info->state == KVCACHE_AG_OWNED ||
+	       info->state == KVCACHE_AG_RELEASING;
+}
+
+/*
+ * Once a host says that it does not have an AG any more the lock service gives it
+ * to another: it must not turn out to have been about to own it.
+ */
+static void test_recall(void)
+{
+	struct grantee g = { .slot = 0, .incarnation = 10 };
+	struct kvcache_ag_info info = { .next_epoch = 1 };
+	struct vt_rng rng = { .s = 5 };
+	uint64_t until = vt_ms() + 300000;
+	unsigned int i, n, taken = 0;
+	int err;
+
+	format("");
+	join_granted(0, &g);
+	vt_begin("an AG that is taken back during its takeover is told as given up when it is");
+	for (i = 0; i < 40; i++) {
+		g.epochs[0] = ag_info(0, 0).next_epoch;
+		err = grant(0, &g);
+		vt_expect(!err, "grant: %d", err);
+		vt_sleep_ms((unsigned int)vt_below(&rng, 20));
+		g.epochs[0] = 0;
+		err = grant(0, &g);
+		vt_expect(!err, "grant of nothing: %d", err);
+		for (;;) {
+			info = ag_info(0, 0);
+			if (!may_write(&info))
+				break;
+			taken += info.state == KVCACHE_AG_RELEASING;
+			if (!vt_expect(vt_ms() < until, "still state %u", info.state))
+				goto out;
+			vt_sleep_ms(1);
+		}
+		for (n = 0; n < 30; n++) {
+			vt_sleep_ms(5);
+			info = ag_info(0, 0);
+			if (!vt_expect(!may_write(&info), "round %u: state %u again",
+				       i, info.state))
+				goto out;
+		}
+	}
+	vt_expect(taken, "no AG was on its way: this shows nothing");
+out:
+	vt_end();
+	leave(0);
+}
+
 /* --- one key, several hosts --- */
 
 struct rival {
@@ -855,8 +909,9 @@ int main(int argc, char **argv)
 	} tests[] = {
 		{ "visible", test_visible },	{ "refused", test_refused },
 		{ "evict", test_evict },	{ "crash", test_crash },
-		{ "grants", test_grants },	{ "same", test_same },
-		{ "churn", test_churn },	{ "rotten", test_rotten },
+		{ "grants", test_grants },	{ "recall", test_recall },
+		{ "same", test_same },		{ "churn", test_churn },
+		{ "rotten", test_rotten },
 	};
 	uint64_t start;
 	size_t i;
