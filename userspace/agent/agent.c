@@ -985,7 +985,8 @@ static void act(struct agent *a)
 	if (a->state == AGENT_CLAIM && !a->leaving && !a->stale && a->nr_slots &&
 	    !worker_busy(a->worker) && agent_boot_ms() >= a->retry_ms)
 		claim(a);
-	if (a->state == AGENT_UP)
+	/* Not of what only an agent before this one has told the kernel. */
+	if (a->state == AGENT_UP && a->told_deadline_ns)
 		report(a);
 	if (a->state == AGENT_UP && !a->stale)
 		agent_lead(a);
