@@ -677,7 +677,7 @@ static void *put_same(void *arg)
 
 static void test_same(void)
 {
-	static struct vt_object o[300];
+	static struct vt_object o[120];
 	struct rival r[3];
 	pthread_t threads[3];
 	unsigned int h, i, put = 0;
@@ -686,23 +686,23 @@ static void test_same(void)
 	format("");
 	for (h = 0; h < 3; h++)
 		join(h, 3);
-	vt_objects_make(o, 300, "s", 3, 1, 20000);
+	vt_objects_make(o, 120, "s", 3, 1, 20000);
 	vt_begin("three hosts put the same keys at the same time, each gets them all");
 	for (h = 0; h < 3; h++) {
-		r[h] = (struct rival){ .host = h, .o = o, .n = 300 };
+		r[h] = (struct rival){ .host = h, .o = o, .n = 120 };
 		pthread_create(&threads[h], NULL, put_same, &r[h]);
 	}
 	for (h = 0; h < 3; h++) {
 		pthread_join(threads[h], NULL);
 		put += r[h].put;
 	}
-	vt_expect(put >= 300, "%u puts", put);
+	vt_expect(put >= 120, "%u puts", put);
 	for (h = 0; h < 3; h++)
-		expect_hits(h, o, 300);
+		expect_hits(h, o, 120);
 	vt_end();
-	vt_note("300 keys, %u copies", put);
+	vt_note("120 keys, %u copies", put);
 	vt_begin("a delete on one host deletes all copies on all");
-	for (i = 0; i < 100; i++) {
+	for (i = 0; i < 40; i++) {
 		err = again_delete(hosts[i % 3].kvc, &call, o[i].key,
 				   strlen(o[i].key));
 		vt_expect(!err, "delete %s: %d", o[i].key, err);
@@ -714,13 +714,13 @@ static void test_same(void)
 	/* protocol rule 25: another host hits it until it has heard of it */
 	for (h = 0; h < 3; h++) {
 		vt_expect(miss(h) == -ENOENT, "a look at what others did");
-		for (i = 0; i < 100; i++) {
+		for (i = 0; i < 40; i++) {
 			err = again_exists(hosts[h].kvc, &call, o[i].key,
 					   strlen(o[i].key), NULL);
 			vt_expect(err == -ENOENT, "exists %s on host %u: %d",
 				  o[i].key, h, err);
 		}
-		expect_hits(h, o + 100, 200);
+		expect_hits(h, o + 40, 80);
 	}
 	vt_end();
 	for (h = 0; h < 3; h++)
