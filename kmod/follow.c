@@ -396,6 +396,10 @@ int kvc_follow_leave(struct kvc_ag *ag, u64 shown)
 	if (shown > f->epoch)
 		f->behind = true;
 	kvc_follow_publish(ag);
+	spin_lock_irq(&share->lock);
+	f->read_epoch = f->epoch;
+	f->read = f->position;
+	spin_unlock_irq(&share->lock);
 	result = f->result;
 	if (kvc_member_health(kvc_follow_home(ag)) == KVC_HEALTH_FAILED) {
 		result = 0;

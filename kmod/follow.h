@@ -32,7 +32,7 @@ enum kvc_probe {
  * struct kvc_follow - an AG that is followed
  * @turn: see DOC; the mutexes of several AGs are taken by mutex_trylock() alone
  * @epoch: that is followed, 0: nothing is known. This and all below it but the
- *	last four under @turn
+ *	last seven under @turn
  * @position: of the next block
  * @next_epoch: the lowest that a takeover may have, as the last load saw it
  * @behind: to be loaded anew
@@ -46,6 +46,8 @@ enum kvc_probe {
  * @buf: of KVC_PROBE_BLOCKS
  * @load: loads it
  * @busy: @io is out. Under the share's lock, with @shown and what is published
+ * @read_epoch: what the last pass had read of it ...
+ * @read: ... and up to where
  * @shown: the highest epoch that a slot shows
  * @shown_slot: which
  * @drained_epoch: what our slot is to show
@@ -68,6 +70,8 @@ struct kvc_follow {
 	struct work_struct load;
 
 	bool busy;
+	u64 read_epoch;
+	u64 read;
 	u64 shown;
 	u32 shown_slot;
 	u64 drained_epoch;

@@ -633,8 +633,7 @@ static void kvc_join_quiesce(struct kvc_join *join)
 		kvc_ag_quiesce(&join->ags[i]);
 }
 
-/* May a write that failed still land? Then the next attach has to wait for Q. */
-static bool kvc_join_unsure(struct kvc_join *join)
+bool kvc_join_unsure(struct kvc_join *join)
 {
 	unsigned long q = msecs_to_jiffies(join->g->q_ms);
 	u32 i;

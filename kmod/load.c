@@ -354,6 +354,7 @@ static void kvc_load_kill(struct kvc_loader *l, struct kvc_hash hash,
 static int kvc_load_put(struct kvc_loader *l, const struct kvc_put *put)
 {
 	struct kvc_segment *seg;
+	int err;
 
 	if (!kvc_load_mine(l, put->segment) ||
 	    (put->moved && !kvc_load_mine(l, put->old_segment))) {
@@ -366,10 +367,12 @@ static int kvc_load_put(struct kvc_loader *l, const struct kvc_put *put)
 		l->rotten++;
 		return 0;
 	}
-	if (put->moved)
+	/* The new copy first: look-ups find one or the other. */
+	err = kvc_load_entry(l, seg, put);
+	if (!err && put->moved)
 		kvc_load_kill(l, put->hash, put->old_segment,
 			      put->old_generation, put->old_offset);
-	return kvc_load_entry(l, seg, put);
+	return err;
 }
 
 /* The segment begins another life: nothing may be left of the last. */

@@ -289,6 +289,9 @@ void kvc_join_beat_soon(struct kvc_join *join);
  */
 int kvc_join_wait_shown(struct kvc_join *join);
 
+/* May a write of ours that failed still land? Then who is next waits for Q. */
+bool kvc_join_unsure(struct kvc_join *join);
+
 /* May writes of this owner still be on their way? For takeovers. */
 bool kvc_join_in_doubt(struct kvc_join *join, u32 slot, u64 incarnation);
 

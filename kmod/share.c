@@ -375,17 +375,19 @@ struct kvc_proof *kvc_proof_alloc(struct kvc_join *join)
 
 static void kvc_proof_take(struct kvc_join *join, struct kvc_proof *proof)
 {
+	struct kvc_share *share = join->share;
 	u32 i;
 
+	spin_lock_irq(&share->lock);
 	for (i = 0; i < join->g->nr_ags; i++) {
 		struct kvc_ag *ag = &join->ags[i];
 
-		mutex_lock(&ag->follow.turn);
 		/* Of our own AGs we know. */
-		proof->at[i].epoch = ag->owned ? 0 : ag->follow.epoch;
-		proof->at[i].position = ag->follow.position;
-		mutex_unlock(&ag->follow.turn);
+		proof->at[i].epoch = READ_ONCE(ag->owned) ? 0 :
+							   ag->follow.read_epoch;
+		proof->at[i].position = ag->follow.read;
 	}
+	spin_unlock_irq(&share->lock);
 	proof->taken = true;
 }
 

@@ -251,18 +251,6 @@ static void kvc_ag_follow_own(struct kvc_ag *ag)
 	ag->follow.behind = false;
 }
 
-static bool kvc_ag_unsure(struct kvc_ag *ag)
-{
-	struct kvc_join *join = ag->join;
-	unsigned long q = msecs_to_jiffies(join->g->q_ms);
-	u32 i;
-
-	for (i = 0; i < join->set->nr; i++)
-		if (kvc_member_unsure(&join->set->m[i], q))
-			return true;
-	return false;
-}
-
 int kvc_ag_give_up(struct kvc_ag *ag)
 {
 	struct kvc_join *join = ag->join;
@@ -281,7 +269,7 @@ int kvc_ag_give_up(struct kvc_ag *ag)
 	if (!err && !kvc_ag_written(ag))
 		err = -ETIMEDOUT;
 	/* protocol rule 32: what may land yet lands before the next owner begins */
-	if (kvc_ag_unsure(ag))
+	if (kvc_join_unsure(join))
 		msleep(join->g->q_ms);
 	WRITE_ONCE(ag->owned, false);
 	kvc_ag_follow_own(ag);

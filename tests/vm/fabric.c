@@ -747,18 +747,14 @@ static void test_gone(void)
 
 int main(int argc, char **argv)
 {
-	static const struct {
-		const char *name;
-		void (*run)(void);
-	} tests[] = {
+	static const struct vt_test tests[] = {
 		{ "outages", test_outages },	{ "detach", test_detach_down },
 		{ "gone", test_gone },
 	};
 	char *backing[MEMBERS] = { "/dev/nullb0", "/dev/nullb1", "/dev/nullb2",
 				   "/dev/nullb3" };
-	uint64_t start;
 	size_t i;
-	int c, k;
+	int c;
 
 	while ((c = getopt(argc, argv, "l:")) != -1) {
 		if (c != 'l')
@@ -772,17 +768,6 @@ int main(int argc, char **argv)
 	vt_members_open(&raw, backing, MEMBERS);
 	kvc = kvc_open(NULL, 0);
 	vt_need(kvc, "open the module's device: %s", strerror(errno));
-	for (i = 0; i < ARRAY_SIZE(tests); i++) {
-		bool wanted = optind == argc;
-
-		for (k = optind; k < argc; k++)
-			wanted |= !strcmp(argv[k], tests[i].name);
-		if (!wanted)
-			continue;
-		start = vt_ms();
-		tests[i].run();
-		vt_note("%s took %llu ms", tests[i].name,
-			(unsigned long long)(vt_ms() - start));
-	}
+	vt_run(tests, ARRAY_SIZE(tests), argv + optind, argc - optind);
 	vt_exit();
 }

@@ -808,17 +808,11 @@ static void test_usurper(void)
 
 int main(int argc, char **argv)
 {
-	static const struct {
-		const char *name;
-		void (*run)(void);
-	} tests[] = {
+	static const struct vt_test tests[] = {
 		{ "in_use", test_in_use },	{ "lease", test_lease },
 		{ "clone", test_clone },	{ "labels", test_labels },
 		{ "race", test_race },		{ "usurper", test_usurper },
 	};
-	uint64_t start;
-	size_t i;
-	int k;
 
 	vt_need(argc >= 1 + MEMBERS, "usage: holder OTHER-PATH... [TEST...]");
 	vt_members_env(&pool, 0, MEMBERS);
@@ -828,17 +822,6 @@ int main(int argc, char **argv)
 	vt_need(kvc, "open the module's device: %s", strerror(errno));
 	vt_objects_make(objects, OBJECTS, "held", 42, 1, 40000);
 	measure();
-	for (i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
-		bool wanted = argc == 1 + MEMBERS;
-
-		for (k = 1 + MEMBERS; k < argc; k++)
-			wanted |= !strcmp(argv[k], tests[i].name);
-		if (!wanted)
-			continue;
-		start = vt_ms();
-		tests[i].run();
-		vt_note("%s took %llu ms", tests[i].name,
-			(unsigned long long)(vt_ms() - start));
-	}
+	vt_run(tests, sizeof(tests) / sizeof(tests[0]), argv + 1 + MEMBERS, argc - (1 + MEMBERS));
 	vt_exit();
 }

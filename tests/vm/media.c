@@ -1429,10 +1429,7 @@ static void test_rot(void)
 
 int main(int argc, char **argv)
 {
-	static const struct {
-		const char *name;
-		void (*run)(void);
-	} tests[] = {
+	static const struct vt_test tests[] = {
 		{ "labels", test_labels },	{ "slots", test_slots },
 		{ "areas", test_areas },	{ "journal", test_journal },
 		{ "summaries", test_summaries }, { "flips", test_flips },
@@ -1445,8 +1442,7 @@ int main(int argc, char **argv)
 	};
 	u64 seed = 20240601, start = vt_ms();
 	unsigned int k;
-	size_t i;
-	int c, arg;
+	int c;
 
 	while ((c = getopt(argc, argv, "f:b:s:w:")) != -1) {
 		switch (c) {
@@ -1480,18 +1476,7 @@ int main(int argc, char **argv)
 	side_by_side(0, 1, make_world, 0);
 	vt_note("%d pools were made in %llu ms; seed %llu", nr_worlds,
 		(unsigned long long)(vt_ms() - start), (unsigned long long)seed);
-	for (i = 0; i < ARRAY_SIZE(tests); i++) {
-		bool wanted = optind == argc;
-
-		for (arg = optind; arg < argc; arg++)
-			wanted |= !strcmp(argv[arg], tests[i].name);
-		if (!wanted)
-			continue;
-		start = vt_ms();
-		tests[i].run();
-		vt_note("%s took %llu ms", tests[i].name,
-			(unsigned long long)(vt_ms() - start));
-	}
+	vt_run(tests, ARRAY_SIZE(tests), argv + optind, argc - optind);
 	vt_note("%u attaches took longer than their lease, and were made again",
 		vt_attaches_too_slow());
 	vt_exit();

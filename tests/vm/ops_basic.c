@@ -868,10 +868,7 @@ static void test_tenants(void)
 	vt_end();
 }
 
-static const struct {
-	const char *name;
-	void (*run)(void);
-} tests[] = {
+static const struct vt_test tests[] = {
 	{ "caps", test_caps },
 	{ "round_trip", test_round_trip },
 	{ "answers", test_answers },
@@ -888,8 +885,6 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-	unsigned int i;
-	uint64_t start;
 
 	vt_need(argc >= 2, "usage: ops_basic POOL [TEST]");
 	kvc = kvc_open(NULL, (unsigned int)atoi(argv[1]));
@@ -899,14 +894,7 @@ int main(int argc, char **argv)
 	big = vt_map(room);
 	other = vt_map(room);
 
-	for (i = 0; i < sizeof(tests) / sizeof(*tests); i++) {
-		if (argc > 2 && strcmp(argv[2], tests[i].name))
-			continue;
-		start = vt_ms();
-		tests[i].run();
-		vt_note("%s: %llu ms", tests[i].name,
-			(unsigned long long)(vt_ms() - start));
-	}
+	vt_run(tests, sizeof(tests) / sizeof(*tests), argv + 2, argc > 2 ? 1 : 0);
 	get_info();
 	vt_result(!info.bad_data && !info.timeouts,
 		  "no object was found rotten, and no call passed its deadline");

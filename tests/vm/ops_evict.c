@@ -599,10 +599,7 @@ static void test_list(void)
 	vt_end();
 }
 
-static const struct {
-	const char *name;
-	void (*run)(void);
-} tests[] = {
+static const struct vt_test tests[] = {
 	{ "expiry", test_expiry },
 	{ "pins", test_pins },
 	{ "pin_budget", test_pin_budget },
@@ -612,22 +609,13 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-	uint64_t start;
-	unsigned int i;
 
 	vt_need(argc >= 2, "usage: ops_evict POOL [TEST]");
 	kvc = kvc_open(NULL, (unsigned int)atoi(argv[1]));
 	vt_need(kvc, "open " KVC_DEVICE ": errno %d", errno);
 	get_info();
 	buf = vt_map(info.max_object);
-	for (i = 0; i < sizeof(tests) / sizeof(*tests); i++) {
-		if (argc > 2 && strcmp(argv[2], tests[i].name))
-			continue;
-		start = vt_ms();
-		tests[i].run();
-		vt_note("%s: %llu ms", tests[i].name,
-			(unsigned long long)(vt_ms() - start));
-	}
+	vt_run(tests, sizeof(tests) / sizeof(*tests), argv + 2, argc > 2 ? 1 : 0);
 	get_info();
 	vt_result(!info.bad_data, "no object was found rotten");
 	vt_exit();

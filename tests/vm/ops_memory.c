@@ -739,10 +739,7 @@ static void test_deadlines(void)
 	munmap(q, len);
 }
 
-static const struct {
-	const char *name;
-	void (*run)(void);
-} tests[] = {
+static const struct vt_test tests[] = {
 	{ "residues", test_residues },
 	{ "kinds", test_kinds },
 	{ "bad_memory", test_bad_memory },
@@ -755,20 +752,11 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-	uint64_t start;
-	unsigned int i;
 
 	vt_need(argc >= 2, "usage: ops_memory POOL [TEST]");
 	kvc = kvc_open(NULL, (unsigned int)atoi(argv[1]));
 	vt_need(kvc, "open " KVC_DEVICE ": errno %d", errno);
 	get_info();
-	for (i = 0; i < sizeof(tests) / sizeof(*tests); i++) {
-		if (argc > 2 && strcmp(argv[2], tests[i].name))
-			continue;
-		start = vt_ms();
-		tests[i].run();
-		vt_note("%s: %llu ms", tests[i].name,
-			(unsigned long long)(vt_ms() - start));
-	}
+	vt_run(tests, sizeof(tests) / sizeof(*tests), argv + 2, argc > 2 ? 1 : 0);
 	vt_exit();
 }

@@ -939,10 +939,7 @@ static void test_double_fetch(void)
 	vt_end();
 }
 
-static const struct {
-	const char *name;
-	void (*run)(void);
-} tests[] = {
+static const struct vt_test tests[] = {
 	{ "sizes", test_sizes },
 	{ "flags", test_flags },
 	{ "pointers", test_pointers },
@@ -958,8 +955,6 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-	uint64_t start;
-	unsigned int i;
 
 	vt_need(argc >= 2, "usage: rubbish_border POOL [TEST]");
 	pool = (unsigned int)atoi(argv[1]);
@@ -969,13 +964,6 @@ int main(int argc, char **argv)
 	/* Not unmapped: something else might come there. */
 	mprotect(arena + 2 * PAGE, PAGE, PROT_NONE);
 	scratch = vt_map(1 << 20);
-	for (i = 0; i < sizeof(tests) / sizeof(*tests); i++) {
-		if (argc > 2 && strcmp(argv[2], tests[i].name))
-			continue;
-		start = vt_ms();
-		tests[i].run();
-		vt_note("%s: %llu ms", tests[i].name,
-			(unsigned long long)(vt_ms() - start));
-	}
+	vt_run(tests, sizeof(tests) / sizeof(*tests), argv + 2, argc > 2 ? 1 : 0);
 	vt_exit();
 }

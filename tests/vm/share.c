@@ -903,34 +903,17 @@ static void test_rotten(void)
 
 int main(int argc, char **argv)
 {
-	static const struct {
-		const char *name;
-		void (*run)(void);
-	} tests[] = {
+	static const struct vt_test tests[] = {
 		{ "visible", test_visible },	{ "refused", test_refused },
 		{ "evict", test_evict },	{ "crash", test_crash },
 		{ "grants", test_grants },	{ "recall", test_recall },
 		{ "same", test_same },		{ "churn", test_churn },
 		{ "rotten", test_rotten },
 	};
-	uint64_t start;
-	size_t i;
-	int k;
 
 	vt_members_env(&pool, 0, MEMBERS);
 	device = open(KVC_DEVICE, O_RDWR | O_CLOEXEC);
 	vt_need(device >= 0, "open " KVC_DEVICE ": %s", strerror(errno));
-	for (i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
-		bool wanted = argc == 1;
-
-		for (k = 1; k < argc; k++)
-			wanted |= !strcmp(argv[k], tests[i].name);
-		if (!wanted)
-			continue;
-		start = vt_ms();
-		tests[i].run();
-		vt_note("%s took %llu ms", tests[i].name,
-			(unsigned long long)(vt_ms() - start));
-	}
+	vt_run(tests, sizeof(tests) / sizeof(tests[0]), argv + 1, argc - 1);
 	vt_exit();
 }

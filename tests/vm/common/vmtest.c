@@ -92,6 +92,32 @@ bool vt_fail(const char *file, int at, const char *fmt, ...)
 	return false;
 }
 
+static bool is_wanted(const struct vt_test *test, char *const *wanted, int nr)
+{
+	int i;
+
+	for (i = 0; i < nr; i++)
+		if (!strcmp(wanted[i], test->name))
+			return true;
+	return !nr;
+}
+
+void vt_run(const struct vt_test *tests, size_t n, char *const *wanted,
+	    int nr_wanted)
+{
+	uint64_t start;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (!is_wanted(&tests[i], wanted, nr_wanted))
+			continue;
+		start = vt_ms();
+		tests[i].run();
+		vt_note("%s took %llu ms", tests[i].name,
+			(unsigned long long)(vt_ms() - start));
+	}
+}
+
 void vt_exit(void)
 {
 	fflush(stdout);

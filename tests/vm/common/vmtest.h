@@ -41,6 +41,19 @@ bool vt_fail(const char *file, int at, const char *fmt, ...)
 #define vt_need(good, ...) \
 	do { if (!(good)) { vt_not_ok(__VA_ARGS__); vt_exit(); } } while (0)
 
+/* A test of a program that has several. */
+struct vt_test {
+	const char *name;
+	void (*run)(void);
+};
+
+/*
+ * Run the tests that @wanted names, all if it names none, and say how long each
+ * took.
+ */
+void vt_run(const struct vt_test *tests, size_t n, char *const *wanted,
+	    int nr_wanted);
+
 /* Ends the program: status 0 if nothing was "not ok". */
 void vt_exit(void) __attribute__((noreturn));
 
