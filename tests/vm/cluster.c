@@ -4,7 +4,7 @@
  * what two do together, agreeing by TCP over the fabric's network.
  *
  * usage: cluster serve
- *	  cluster shared PEER [TEST...]
+ *	  cluster shared PEER TEST...
  *	  cluster load PREFIX STOP-FILE
  *	  cluster verify PREFIX COUNT [PATIENCE-MS]
  *	  cluster delete PREFIX COUNT
@@ -189,7 +189,8 @@ static bool all(const struct keyed_tally *t, uint32_t n, uint32_t got,
 #define RAW_BATCHES	39	/* each way */
 #define RAW_SINGLE	47	/* each way */
 
-static void test_visible(void)
+/* So many batches each way, and single objects. */
+static void visible(uint32_t batches, uint32_t single)
 {
 	struct host hosts[2] = { us(), peer() };
 	struct keyed_tally put, got, puts = { 0 }, gets = { 0 };
@@ -197,9 +198,10 @@ static void test_visible(void)
 	uint64_t put_ms[2] = { 0 }, get_ms[2] = { 0 }, from, to;
 	uint32_t i, way, n, total = 0;
 
-	vt_begin("what a put on one host has returned is a hit on the other at once: 10,000 objects, both ways, no stale answer");
-	for (i = 0; i < RAW_BATCHES + RAW_SINGLE; i++) {
-		n = i < RAW_BATCHES ? RAW_BATCH : 1;
+	vt_begin("what a put on one host has returned is a hit on the other at once: %u objects, both ways, no stale answer",
+		 2 * (batches * RAW_BATCH + single));
+	for (i = 0; i < batches + single; i++) {
+		n = i < batches ? RAW_BATCH : 1;
 		for (way = 0; way < 2; way++) {
 			const char *prefix = way ? "raw-b" : "raw-a";
 
@@ -218,9 +220,9 @@ static void test_visible(void)
 	all(&gets, 2 * total, gets.done, "gets");
 	after = info_of();
 	vt_note("%u objects each way; a put and a get of %u took %" PRIu64 " and %" PRIu64 " ms, of one %" PRIu64 " and %" PRIu64 " ms; puts: %s",
-		total, RAW_BATCH, put_ms[0] / (2 * RAW_BATCHES),
-		get_ms[0] / (2 * RAW_BATCHES), put_ms[1] / (2 * RAW_SINGLE),
-		get_ms[1] / (2 * RAW_SINGLE), keyed_text(&puts));
+		total, RAW_BATCH, put_ms[0] / (2 * batches),
+		get_ms[0] / (2 * batches), put_ms[1] / (2 * single),
+		get_ms[1] / (2 * single), keyed_text(&puts));
 	vt_note("gets: %s", keyed_text(&gets));
 	vt_note("this host: %" PRIu64 " refreshes that read %" PRIu64 " blocks, %" PRIu64 " journal blocks taken in, %" PRIu64 " misses, lease still %u of %u ms",
 		(uint64_t)(after.refreshes - before.refreshes),
@@ -240,6 +242,16 @@ static void test_visible(void)
 	vt_end();
 	done_with(&hosts[0]);
 	done_with(&hosts[1]);
+}
+
+static void test_visible(void)
+{
+	visible(RAW_BATCHES, RAW_SINGLE);
+}
+
+static void test_some(void)
+{
+	visible(4, 10);
 }
 
 /* --- the same keys at the same time --- */
@@ -469,28 +481,14 @@ static void test_evict(void)
 
 static void shared(int argc, char **argv)
 {
-	static const struct {
-		const char *name;
-		void (*run)(void);
-	} tests[] = {
-		{ "visible", test_visible }, { "race", test_race },
-		{ "delete", test_delete },   { "evict", test_evict },
+	static const struct vt_test tests[] = {
+		{ "visible", test_visible }, { "some", test_some },
+		{ "race", test_race },	     { "delete", test_delete },
+		{ "evict", test_evict },
 	};
-	size_t i;
-	int k;
 
 	peer_address = argv[0];
-	for (i = 0; i < sizeof(tests) / sizeof(*tests); i++) {
-		bool wanted = argc == 1;
-		uint64_t start = vt_ms();
-
-		for (k = 1; k < argc; k++)
-			wanted |= !strcmp(argv[k], tests[i].name);
-		if (!wanted)
-			continue;
-		tests[i].run();
-		vt_note("%s took %" PRIu64 " ms", tests[i].name, vt_ms() - start);
-	}
+	vt_run(tests, sizeof(tests) / sizeof(*tests), argv + 1, argc - 1);
 }
 
 /* --- a host by itself --- */
@@ -653,7 +651,7 @@ int main(int argc, char **argv)
 		n[i - 3] = (uint32_t)atoi(argv[i]);
 	if (!strcmp(verb, "serve"))
 		serve();
-	else if (!strcmp(verb, "shared") && argc > 2)
+	else if (!strcmp(verb, "shared") && argc > 3)
 		shared(argc - 2, argv + 2);
 	else if (!strcmp(verb, "load") && argc == 4)
 		load(argv[2], argv[3]);
