@@ -151,7 +151,7 @@ static bool header_sound(const struct kvc_block_header *h)
 	return !h->reserved0 && !h->reserved1;
 }
 
-static u64 load_le64(const u8 *p)
+static __always_inline u64 load_le64(const u8 *p)
 {
 	__le64 x;
 
