@@ -38,6 +38,9 @@ int kvc_batch_uring(struct io_uring_cmd *cmd, unsigned int nr, void __user *arg,
 /* LIST; in chardev.c. */
 int kvc_list_ioctl(struct file *file, void __user *arg);
 
+int kvc_batch_init(void);	/* module init: cache */
+void kvc_batch_exit(void);
+
 int kvc_batch_uring_init(void);	/* module init: cache */
 void kvc_batch_uring_exit(void);
 

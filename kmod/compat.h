@@ -185,6 +185,15 @@ static inline const void *kvc_uring_payload(const struct io_uring_cmd *cmd)
 #endif
 }
 
+/* Not set to zero where the compiler is told to do that with all that is on stacks. */
+#ifndef __uninitialized
+#if __has_attribute(__uninitialized__)
+#define __uninitialized	__attribute__((__uninitialized__))
+#else
+#define __uninitialized
+#endif
+#endif
+
 /* Positions and lease ends are read without a lock. */
 #ifndef CONFIG_64BIT
 #error "kvcache wants a 64-bit kernel"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <linux/module.h>
+#include "batch.h"
 #include "chardev.h"
 #include "debugfs.h"
 #include "object.h"
@@ -20,9 +21,12 @@ static int __init kvc_init(void)
 	err = kvc_put_init();
 	if (err)
 		goto exit_xfer;
-	err = kvc_uring_init();
+	err = kvc_batch_init();
 	if (err)
 		goto exit_put;
+	err = kvc_uring_init();
+	if (err)
+		goto exit_batch;
 	err = kvc_chardev_init();
 	if (err)
 		goto exit_uring;
@@ -31,6 +35,8 @@ static int __init kvc_init(void)
 
 exit_uring:
 	kvc_uring_exit();
+exit_batch:
+	kvc_batch_exit();
 exit_put:
 	kvc_put_exit();
 exit_xfer:
@@ -46,6 +52,7 @@ static void __exit kvc_exit(void)
 	kvc_pools_exit();
 	rcu_barrier();		/* chunks on their way to be freed */
 	kvc_uring_exit();
+	kvc_batch_exit();
 	kvc_put_exit();
 	kvc_xfer_exit();
 }
