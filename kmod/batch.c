@@ -59,12 +59,22 @@ int kvc_struct_out(void __user *to, const void *from, size_t known, u32 callers)
 
 /* --- checks --- */
 
+/* The same as below, of what has the least to do besides. */
+static bool kvc_io_plain_exists(const struct kvcache_io *io)
+{
+	return !(io->flags | io->reserved[0] | io->reserved[1] | io->depth |
+		 io->offset | io->pin | io->expiry | io->data | io->data_len) &&
+	       io->key_len - 1U < KVCACHE_KEY_MAX;
+}
+
 static int kvc_io_check(unsigned int nr, const struct kvcache_io *io)
 {
 	bool put = nr == _IOC_NR(KVCACHE_IOC_PUT);
 	bool get = nr == _IOC_NR(KVCACHE_IOC_GET);
 	bool exists = nr == _IOC_NR(KVCACHE_IOC_EXISTS);
 
+	if (exists && likely(kvc_io_plain_exists(io)))
+		return 0;
 	if (io->flags & ~KVCACHE_IO_FLAGS || io->reserved[0] || io->reserved[1])
 		return -EINVAL;
 	if (!io->key_len || io->key_len > KVCACHE_KEY_MAX)
@@ -371,6 +381,7 @@ static int kvc_run_exists_one(struct kvc_run *r, struct kvcache_io *io)
 static u32 kvc_run_exists(struct kvc_run *r, u32 at)
 {
 	struct kvc_join *join = r->pool->join;
+	const u64 live = kvc_members_live(join->set);
 	struct kvc_window_key *w = r->window;
 	u32 i, n = min_t(u32, r->b.count - at, KVC_WINDOW);
 	u64 hits = 0;
@@ -383,7 +394,7 @@ static u32 kvc_run_exists(struct kvc_run *r, u32 at)
 			continue;
 		if (io->pin || trace_kvcache_op_start_enabled() ||
 		    trace_kvcache_op_end_enabled() ||
-		    !kvc_exists_hit(join, &w->key, &io->length)) {
+		    !kvc_exists_hit(join, &w->key, live, &io->length)) {
 			r->error = kvc_run_exists_one(r, io);
 			if (r->error)
 				return 0;

@@ -191,6 +191,18 @@ static inline int kvc_member_health(const struct kvc_member *m)
 	return READ_ONCE(m->health);
 }
 
+/* Bit per member that is live. */
+static inline u64 kvc_members_live(const struct kvc_member_set *set)
+{
+	u64 live = 0;
+	u32 i;
+
+	for (i = 0; i < set->nr; i++)
+		if (kvc_member_health(&set->m[i]) == KVC_HEALTH_LIVE)
+			live |= 1ULL << i;
+	return live;
+}
+
 /* Device size in 4 KiB blocks. */
 u64 kvc_member_blocks(const struct kvc_member *m);
 

@@ -373,14 +373,14 @@ void kvc_exists_finish(struct kvc_op *op)
 }
 
 bool kvc_exists_hit(struct kvc_join *join, const struct kvc_key *key,
-		    u64 *length)
+		    u64 live, u64 *length)
 {
 	struct kvc_entry *e;
 	bool hit;
 
 	rcu_read_lock();
 	e = kvc_index_find(&join->index, &key->hash, ktime_get_real_seconds());
-	hit = e && kvc_segment_healthy(kvc_entry_segment(e));
+	hit = e && !(kvc_entry_segment(e)->members & ~live);
 	if (hit)
 		*length = e->bytes;
 	rcu_read_unlock();

@@ -141,10 +141,10 @@ void kvc_exists_finish(struct kvc_op *op);
 
 /*
  * Is it there beyond doubt? No look at the lease, no statistics, no pin; if not,
- * kvc_exists_start() tells.
+ * kvc_exists_start() tells. @live: bit per member that is.
  */
 bool kvc_exists_hit(struct kvc_join *join, const struct kvc_key *key,
-		    u64 *length);
+		    u64 live, u64 *length);
 
 void kvc_delete_start(struct kvc_op *op);
 void kvc_delete_finish(struct kvc_op *op);
