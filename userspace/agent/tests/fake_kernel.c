@@ -53,6 +53,7 @@ struct fake_ag {
  * @deadline_ns: end of the grant
  * @loaded_ns: when it knows what stands in the journals
  * @cut: it can't reach the media
+ * @lost: somebody else detaches the pool
  * @ags: AGs
  */
 struct fake_host {
@@ -65,7 +66,7 @@ struct fake_host {
 	uint64_t deadline_ns;
 	uint64_t loaded_ns;
 	uint32_t cut;
-	uint32_t reserved2;
+	uint32_t lost;
 	struct fake_ag ags[FAKE_AGS];
 };
 
@@ -198,6 +199,14 @@ static void tick(struct kernel *k)
 	uint64_t now = now_ns();
 	uint32_t i;
 
+	if (me->lost) {
+		if (me->up)
+			lose_lease(k, now < me->deadline_ns ? now : me->deadline_ns);
+		me->attached = 0;
+		me->lost = 0;
+		say(k, now, "detach", "%s", "");
+		return;
+	}
 	if (me->up && (now >= me->deadline_ns || me->cut)) {
 		/* Nobody may say what it owned after that. */
 		lose_lease(k, now < me->deadline_ns ? now : me->deadline_ns);
@@ -561,7 +570,7 @@ __attribute__((constructor)) static void make(void)
 		else if (!strcmp(word, "mend"))
 			pool->hosts[v].cut = 0;
 		else if (!strcmp(word, "lose"))
-			pool->hosts[v].attached = pool->hosts[v].up = 0;
+			pool->hosts[v].lost = 1;
 		else if (!strcmp(word, "epoch"))
 			for (i = 0; i < FAKE_AGS; i++)
 				pool->epochs[i] = value;
