@@ -21,6 +21,7 @@
  * break R24_MOVED 24: the asker waits for the places to go that it has seen
  * break R24_READ 24: the asker is done when the owners have read its ASK
  * break R24_SHOWN 24: the asker rests on records that their owner has not shown
+ * break R24_AGAIN 24: that a new epoch was loaded settles it, with no other look
  * break R24_DEADLINE 24: at the deadline the asker is told that it is done
  * break R26_BOTH 26: an index keeps one copy of a key
  */
@@ -34,6 +35,7 @@
 #define R24_SHOWN 7
 #define R24_DEADLINE 8
 #define R26_BOTH 9
+#define R24_AGAIN 10
 
 #ifndef RECORDS
 #define RECORDS 4
@@ -201,6 +203,9 @@ inline refresh()
 active proctype Asker()
 {
 	byte seen[2];
+#if WITHOUT == R24_AGAIN
+	bool none;
+#endif
 
 	/* It has followed the journals, to somewhere. */
 	do
@@ -249,7 +254,12 @@ active proctype Asker()
 		known[1] = 0;
 #endif
 		if
-		:: (rule(R24_SHOWN) && !epoch2 && at[0] > shown)
+#if WITHOUT == R24_AGAIN
+		:: !epoch2 && at[0] > shown -> none = (!known[0] && !known[1])
+		:: epoch2 && none -> break
+#else
+		:: rule(R24_SHOWN) && !epoch2 && at[0] > shown
+#endif
 		:: else ->
 			if
 			:: !known[0] && !known[1] -> break

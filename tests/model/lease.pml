@@ -5,7 +5,7 @@
  * with the worst clocks that are permitted: a lease ends 9 units after it began,
  * by a slow clock; a fast one takes 8 for a lease, 9 for a lease and an eighth.
  * Every write of the slot lands, and is answered, after any time; reading a slot
- * takes any time; holder and observer may pause at any step.
+ * takes any time, or fails; holder and observer may pause at any step.
  *
  * Shown: who is taken for dead holds no lease, and never gets it back.
  *
@@ -14,6 +14,7 @@
  * break R19_END 19: a host that can't write its slot goes on
  * break R3_LATE 3: a slot write that comes down after the end revives the lease
  * break R2_START 2: a lease counts from the answer to the slot write, not from before
+ * break R13_UNKNOWN 13: a look that finds the slot unknown counts as one at which it stood still
  * break R15_EIGHTH 15: an observer waits for just a lease
  * break R15_BEGIN 15: an observer's wait begins before it has read the slot
  * break R15_LAST 15: the last look began before the wait was over
@@ -25,6 +26,7 @@
 #define R15_EIGHTH 4
 #define R15_BEGIN 5
 #define R15_LAST 6
+#define R13_UNKNOWN 7
 
 #define LEASE 9
 #define WATCH (rule(R15_EIGHTH) -> 9 : 8)
@@ -87,6 +89,8 @@ again:	atomic { watch = 0 };		/* a read begins */
 		fi
 	};
 	do
+	:: atomic { rule(R13_UNKNOWN) -> goto again }	/* it can't be read */
+	:: atomic { !rule(R13_UNKNOWN) && watch >= WATCH -> break }
 	:: atomic { watch >= WATCH || !rule(R15_LAST) -> seen = moved };
 	   atomic {
 		if

@@ -16,10 +16,11 @@
  * break R31_MAJORITY 31: a write counts when one copy is down
  * break R31_ONE 31: a copy is written while an earlier write may land yet
  * break R13_MAJORITY 13: one copy that can be read is enough
+ * break R13_TORN 13: a copy that is torn counts as read
  * break R13_KEEP 13: a reader forgets what it saw of a slot
  * break R10_HIGHEST 10: of the copies read, any counts
  * break R10_INCARNATION 10 -DWRITES=4 -DFAILURES=0 -DLOSSES=0: of the copies read, that of the highest sequence counts
- * break R4_Q 4 -DWRITES=4 -DFAILURES=0 -DLOSSES=0: the slot is granted again while old writes may land
+ * break R4_Q 4 -DWRITES=4 -DFAILURES=0: the slot is granted again while old writes may land
  * break R5_READ 5: the slot is not read on a majority before it is written
  * break R5_EPOCHS 5: a new incarnation shows only epochs of its own
  */
@@ -33,6 +34,7 @@
 #define R5_READ 7
 #define R10_INCARNATION 8
 #define R5_EPOCHS 9
+#define R13_TORN 10
 
 #ifndef READERS
 #define READERS 1
@@ -213,7 +215,10 @@ proctype Reader(byte me)
 		fi;
 		at++
 	      }
-	   :: atomic { at < 3 -> at++ }		/* out of reach, or lost */
+	   :: atomic { at < 3 -> at++ }		/* out of reach, lost, torn */
+#if WITHOUT == R13_TORN
+	   :: atomic { at < 3 && flying[at] -> readable++; at++ }
+#endif
 	   :: atomic { at == 3 -> break }
 	   od;
 	   atomic {
