@@ -142,15 +142,16 @@ static int kvc_join_watch(struct kvc_join *join, struct kvc_sighting *seen,
 	const struct kvc_geometry *g = join->g;
 	/* An eighth for the difference between two clocks' rates. */
 	unsigned long lease = g->lease_ms + g->lease_ms / 8 + 10;
-	unsigned long until;
+	unsigned long until, looked;
 	u32 i, doubtful = 0;
 	int err;
 
-	join->started = jiffies;
 	err = kvc_join_reread(join, reason);
 	if (err)
 		return err;
 	kvc_join_sight(join, seen);
+	/* What was seen may be as young as the end of the look (rule 15). */
+	join->started = jiffies;
 	for (i = 0; i < g->nr_slots; i++)
 		if (kvc_join_rival(join, i) &&
 		    (kvc_slot_in_use(kvc_slot(join, i)) ||
@@ -164,16 +165,18 @@ static int kvc_join_watch(struct kvc_join *join, struct kvc_sighting *seen,
 	join->frozen_until = join->started +
 			     msecs_to_jiffies(lease + g->q_ms);
 	until = join->started + msecs_to_jiffies(lease) + 1;
-	while (time_before(jiffies, until)) {
+	do {
 		err = kvc_join_sleep(join, clamp_t(long, g->heartbeat_ms / 2, 5,
 						   lease));
+		/* The last look begins when the time is over. */
+		looked = jiffies;
 		if (!err)
 			err = kvc_join_reread(join, reason);
 		if (!err)
 			err = kvc_join_moved(join, seen, reason);
 		if (err)
 			return err;
-	}
+	} while (time_before(looked, until));
 	return 0;
 }
 

@@ -71,7 +71,7 @@ struct kvc_grant {
  * @next_ag: the other AG that a put considers
  * @space_wait: puts that wait for a clean segment
  * @settle_wait: puts that wait for another put of the same key
- * @started: jiffies at which the watch of the slots began
+ * @started: jiffies at which the first look at the slots was complete
  * @frozen_until: jiffies before which segments found open are not written (Q)
  * @share: the other hosts; NULL: there are none (KVCACHE_MODE_EXCLUSIVE)
  * @wanted_slot: slot that it is to have, KVC_NO_SLOT: any that is free
