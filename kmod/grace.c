@@ -24,38 +24,49 @@ static bool kvc_grace_past(struct kvc_segment *seg, u32 slot)
 	return a->drained >= seg->retired_at;
 }
 
-/* Note who is there, right after the RETIRE. */
+/* Who was in a slot after the RETIRE was not to be seen yet. */
+#define KVC_GRACE_UNSEEN	U64_MAX
+
 static int kvc_grace_begin(struct kvc_segment *seg)
 {
-	struct kvc_join *join = seg->ag->join;
-	u32 i, nr = join->g->nr_slots;
+	u32 i, nr = seg->ag->join->g->nr_slots;
 	u64 *seen = kvcalloc(nr, sizeof(*seen), GFP_KERNEL);
 
 	if (!seen)
 		return -ENOMEM;
 	for (i = 0; i < nr; i++)
-		if (!kvc_grace_past(seg, i))
-			seen[i] = kvc_slot(join, i)->incarnation;
+		seen[i] = KVC_GRACE_UNSEEN;
 	seg->grace.seen = seen;
 	return 0;
 }
 
-static bool kvc_grace_look(struct kvc_segment *seg)
+/* Is this slot to be waited for? @seen: who was there, right after the RETIRE. */
+static bool kvc_grace_waits(struct kvc_segment *seg, u32 slot, u64 *seen)
 {
 	struct kvc_join *join = seg->ag->join;
+	u64 incarnation = kvc_slot(join, slot)->incarnation;
+
+	if (!*seen)
+		return false;
+	if (kvc_grace_past(seg, slot))
+		*seen = 0;
+	else if (*seen == KVC_GRACE_UNSEEN)
+		/* What was kept of it may be older than the RETIRE. */
+		*seen = test_bit(slot, join->slots->unknown) ? *seen :
+							       incarnation;
+	else if (incarnation > *seen)
+		*seen = 0;	/* it has dropped what the older one knew */
+	return *seen;
+}
+
+static bool kvc_grace_look(struct kvc_segment *seg)
+{
 	u32 i, waiting = 0;
 
 	if (!seg->grace.seen && kvc_grace_begin(seg))
 		return false;
-	for (i = 0; i < join->g->nr_slots; i++) {
-		u64 *seen = &seg->grace.seen[i];
-
-		/* A newer incarnation has dropped what the older one knew. */
-		if (*seen && (kvc_grace_past(seg, i) ||
-			      kvc_slot(join, i)->incarnation > *seen))
-			*seen = 0;
-		waiting += !!*seen;
-	}
+	for (i = 0; i < seg->ag->join->g->nr_slots; i++)
+		waiting += kvc_grace_waits(seg, i, &seg->grace.seen[i]);
 	return !waiting;
 }
 
@@ -70,7 +81,8 @@ bool kvc_grace_over(struct kvc_segment *seg)
 		seg->grace.ticket = kvc_share_next(join->share);
 		return false;
 	}
-	if (!kvc_share_passed(join->share, seg->grace.ticket))
+	/* protocol rule 15: the RETIRE is durable, then the slots are read */
+	if (!kvc_share_looked(join->share, seg->grace.ticket))
 		return false;
 	kvc_slots_lock(join);
 	over = kvc_grace_look(seg);

@@ -80,6 +80,9 @@ static int kvc_share_slots(struct kvc_share *share, unsigned long begun,
 		if (i != join->writer.slot && !kvc_share_silent(join, i))
 			err = -EAGAIN;
 	kvc_slots_unlock(join);
+	spin_lock_irq(&share->lock);
+	share->looked = share->begun;
+	spin_unlock_irq(&share->lock);
 	return err;
 }
 
@@ -309,6 +312,16 @@ bool kvc_share_passed(struct kvc_share *share, u64 ticket)
 	passed = share->done >= ticket;
 	spin_unlock_irq(&share->lock);
 	return passed;
+}
+
+bool kvc_share_looked(struct kvc_share *share, u64 ticket)
+{
+	bool looked;
+
+	spin_lock_irq(&share->lock);
+	looked = share->looked >= ticket;
+	spin_unlock_irq(&share->lock);
+	return looked;
 }
 
 static bool kvc_share_good(struct kvc_share *share, u64 ticket)

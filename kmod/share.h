@@ -48,6 +48,7 @@ struct kvc_slot_pulse {
  * @begun: passes over slots and journals that have begun
  * @done: number of the last that has ended
  * @good: number of the last good one
+ * @looked: number of the last that read the slots
  * @good_ns: boot time at which that began
  * @wanted: the highest ticket that was taken
  * @wait: for passes, and for probes
@@ -71,6 +72,7 @@ struct kvc_share {
 	u64 begun;
 	u64 done;
 	u64 good;
+	u64 looked;
 	u64 good_ns;
 	u64 wanted;
 	wait_queue_head_t wait;
@@ -99,6 +101,9 @@ u64 kvc_share_ticket(struct kvc_share *share);
 
 /* Has that pass ended? */
 bool kvc_share_passed(struct kvc_share *share, u64 ticket);
+
+/* Has that pass, or a later one, read the slots? */
+bool kvc_share_looked(struct kvc_share *share, u64 ticket);
 
 /* As a ticket, but without haste: that pass comes when it is due. */
 u64 kvc_share_next(struct kvc_share *share);
