@@ -268,7 +268,11 @@ int kvc_ag_give_up(struct kvc_ag *ag)
 	err = kvc_journal_wait(&ag->journal, kvc_journal_end(&ag->journal), end);
 	if (!err && !kvc_ag_written(ag))
 		err = -ETIMEDOUT;
-	/* protocol rule 32: what may land yet lands before the next owner begins */
+	/*
+	 * protocol rule 32: nothing is answered any more, and what may land yet
+	 * lands, before the next owner begins
+	 */
+	kvc_takeover_undo(ag);
 	if (kvc_join_unsure(join))
 		msleep(join->g->q_ms);
 	WRITE_ONCE(ag->owned, false);
@@ -276,7 +280,6 @@ int kvc_ag_give_up(struct kvc_ag *ag)
 	/* Else what was cut off is read from media, as far as it came. */
 	if (err)
 		ag->follow.behind = true;
-	kvc_takeover_undo(ag);
 	mutex_lock(&ag->lock);
 	ag->releasing = false;
 	mutex_unlock(&ag->lock);
