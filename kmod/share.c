@@ -20,10 +20,13 @@ static void kvc_share_feel(struct kvc_share *share, u64 now)
 	for (i = 0; i < join->g->nr_slots; i++) {
 		const struct kvc_slot_info *s = kvc_slot(join, i);
 		struct kvc_slot_pulse *p = &share->pulse[i];
+		/* One that can't be read may have moved (protocol rule 13). */
+		bool unknown = test_bit(i, join->slots->unknown);
 
 		if (p->seen_ns && p->incarnation == s->incarnation &&
-		    p->sequence == s->sequence)
+		    p->sequence == s->sequence && p->unknown == unknown)
 			continue;
+		p->unknown = unknown;
 		p->incarnation = s->incarnation;
 		p->sequence = s->sequence;
 		p->seen_ns = now;

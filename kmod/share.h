@@ -35,6 +35,7 @@ struct kvc_op;
 struct kvc_slot_pulse {
 	u64 incarnation;
 	u64 sequence;
+	bool unknown;	/* it could not be read */
 	u64 seen_ns;	/* boot time at which it had certainly come to that */
 };
 
