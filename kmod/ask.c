@@ -45,7 +45,8 @@ static int kvc_ask_send(struct kvc_join *join, const struct kvc_ask_rec *ask)
 		struct kvc_ag *ag = &join->ags[i];
 		int err;
 
-		if (!kvc_ag_takes_puts(ag))
+		/* That one may just have come to be ours. */
+		if (i == ask->ag || !kvc_ag_takes_puts(ag))
 			continue;
 		mutex_lock(&ag->lock);
 		err = ag->releasing ? -EAGAIN :

@@ -269,14 +269,14 @@ static u32 kvc_delete_elsewhere(struct kvc_op *op)
 	return ag;
 }
 
-/* Ask the owner of @ag, or tell all that we wait for them to show what counts. */
+/* Ask the owner of @ag to delete, or to show what counts. */
 static int kvc_delete_ask(struct kvc_op *op, u32 ag, unsigned long *asked)
 {
-	if (time_before(jiffies, *asked + msecs_to_jiffies(KVC_DELETE_ASK_MS)))
+	if (ag == KVC_MAX_AGS ||
+	    time_before(jiffies, *asked + msecs_to_jiffies(KVC_DELETE_ASK_MS)))
 		return 0;
 	*asked = jiffies;
-	return kvc_ask_delete(op->join, op->key->hash, op->key->tenant,
-			      ag == KVC_MAX_AGS ? 0 : ag);
+	return kvc_ask_delete(op->join, op->key->hash, op->key->tenant, ag);
 }
 
 /*
@@ -317,6 +317,7 @@ static int kvc_delete_shared(struct kvc_op *op, int some)
 	if (!proof)
 		return -ENOMEM;
 	while (!proved && err >= 0) {
+		kvc_proof_begin(op->join, proof);
 		err = kvc_delete_round(op, &ag);
 		if (err < 0)
 			break;
@@ -325,7 +326,7 @@ static int kvc_delete_shared(struct kvc_op *op, int some)
 		if (ag != KVC_MAX_AGS)
 			kvc_proof_reset(proof);
 		else
-			proved = kvc_proof_complete(op->join, proof);
+			proved = kvc_proof_complete(op->join, proof, &ag);
 		if (!proved)
 			err = kvc_delete_ask(op, ag, &asked);
 		if (!proved && !err)

@@ -389,6 +389,27 @@ struct kvc_proof *kvc_proof_alloc(struct kvc_join *join)
 	return kvzalloc(struct_size(proof, at, join->g->nr_ags), GFP_KERNEL);
 }
 
+/* Epochs only go up: as long as the sum is the same, so is each of them. */
+static u64 kvc_proof_epochs(struct kvc_join *join)
+{
+	u64 epochs = 0;
+	u32 i;
+
+	for (i = 0; i < join->g->nr_ags; i++) {
+		const struct kvc_ag *ag = &join->ags[i];
+
+		epochs += READ_ONCE(ag->owned) ? ag->journal.epoch :
+						 READ_ONCE(ag->follow.epoch);
+	}
+	return epochs;
+}
+
+void kvc_proof_begin(struct kvc_join *join, struct kvc_proof *proof)
+{
+	if (!proof->taken && !proof->looked)
+		proof->epochs = kvc_proof_epochs(join);
+}
+
 static void kvc_proof_take(struct kvc_join *join, struct kvc_proof *proof)
 {
 	struct kvc_share *share = join->share;
@@ -411,17 +432,16 @@ static void kvc_proof_take(struct kvc_join *join, struct kvc_proof *proof)
 static bool kvc_proof_shown(struct kvc_join *join, struct kvc_proof *proof,
 			    u32 number)
 {
-	struct kvc_ag *ag = &join->ags[number];
 	const struct kvc_slot_ag_info *a;
 	u64 shown;
 	u32 slot;
 
 	shown = kvc_slots_shown(join, number, &slot);
-	if (READ_ONCE(ag->owned) || slot == KVC_NO_SLOT)
+	if (slot == KVC_NO_SLOT)
 		return true;
-	/* Another owner began with what it found, and that was read. */
-	if (shown > proof->at[number].epoch)
-		return READ_ONCE(ag->follow.epoch) >= shown;
+	/* Another owner, whose epoch will have to be looked at. */
+	if (shown != proof->at[number].epoch)
+		return false;
 	kvc_slots_lock(join);
 	a = kvc_slot_ag(join, slot, number);
 	/* Who left in good order knew that all was durable. */
@@ -433,20 +453,36 @@ static bool kvc_proof_shown(struct kvc_join *join, struct kvc_proof *proof,
 	return shown >= proof->at[number].position;
 }
 
-bool kvc_proof_complete(struct kvc_join *join, struct kvc_proof *proof)
+bool kvc_proof_complete(struct kvc_join *join, struct kvc_proof *proof,
+			u32 *ag)
 {
 	bool complete = true;
 	u32 i;
 
+	if (!proof->looked) {
+		/*
+		 * A pass that was under way may have shown more than it says to
+		 * have read; when the next has ended it is all said.
+		 */
+		proof->looked = true;
+		return false;
+	}
 	if (!proof->taken)
 		kvc_proof_take(join, proof);
+	/* Another owner began with what it found: that is to be looked at. */
+	if (kvc_proof_epochs(join) != proof->epochs) {
+		kvc_proof_reset(proof);
+		return false;
+	}
 	for (i = 0; i < join->g->nr_ags; i++) {
 		if (!proof->at[i].epoch)
 			continue;
-		if (kvc_proof_shown(join, proof, i))
+		if (kvc_proof_shown(join, proof, i)) {
 			proof->at[i].epoch = 0;
-		else
+		} else {
 			complete = false;
+			*ag = i;
+		}
 	}
 	return complete;
 }

@@ -131,6 +131,8 @@ int kvc_share_wait(struct kvc_share *share, u64 ticket, unsigned long deadline);
  * struct kvc_proof - how far every other owner's journal was read, and whether
  *	what was read counts
  * @taken: the positions were taken
+ * @looked: it was looked what the proof shall be for
+ * @epochs: sum of the AGs' epochs when it began
  * @at: by AG: epoch, and position that its owner has yet to show; 0: it has
  *
  * A record that was read need not count: its writer's lease may have ended before
@@ -139,6 +141,8 @@ int kvc_share_wait(struct kvc_share *share, u64 ticket, unsigned long deadline);
  */
 struct kvc_proof {
 	bool taken;
+	bool looked;
+	u64 epochs;
 	struct {
 		u64 epoch;
 		u64 position;
@@ -150,13 +154,20 @@ struct kvc_proof *kvc_proof_alloc(struct kvc_join *join);
 static inline void kvc_proof_reset(struct kvc_proof *proof)
 {
 	proof->taken = false;
+	proof->looked = false;
 }
+
+/* Before it is looked what the proof shall be for. */
+void kvc_proof_begin(struct kvc_join *join, struct kvc_proof *proof);
 
 /*
  * After a good pass: does all that was read count that was read when this was
- * called for the first time since a reset?
+ * called for the first time since a reset? If an AG has another owner since the
+ * proof began it begins anew: what that one found may be something else. @ag: set
+ * to one whose owner has yet to show it, if there is any.
  */
-bool kvc_proof_complete(struct kvc_join *join, struct kvc_proof *proof);
+bool kvc_proof_complete(struct kvc_join *join, struct kvc_proof *proof,
+			u32 *ag);
 
 /* Has a slot stood still for longer than a lease? Under the slots' mutex. */
 bool kvc_share_silent(struct kvc_join *join, u32 slot);
