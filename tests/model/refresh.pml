@@ -10,7 +10,7 @@
  * miss came up.
  *
  * check:
- * soak: -DBLOCKS=3 -DMISSES=3
+ * soak: -DBLOCKS=3 -DMISSES=1
  * break R8_ORDER 8: puts are answered out of order
  * break R10_HOLE 10: a refresh steps over a hole
  * break R10_SLOTS 10: a refresh does not read the slots

@@ -11,7 +11,7 @@
  *
  * check:
  * check: -DWRITES=4 -DFAILURES=0 -DLOSSES=0
- * soak: -DREADERS=2
+ * soak: -DREADERS=2 -DFAILURES=0 -DLOSSES=0 -DWRITES=2
  * soak: -DWRITES=4 -DFAILURES=2
  * break R31_MAJORITY 31: a write counts when one copy is down
  * break R31_ONE 31: a copy is written while an earlier write may land yet
