@@ -458,13 +458,15 @@ int kvc_journal_wait(struct kvc_journal *j, u64 position,
 		     unsigned long deadline)
 {
 	while (!kvc_journal_reached(j, position)) {
-		long left = deadline - jiffies;
+		long left;
 
+		/* Also for who has no time left: its record is not to lie about. */
+		kvc_journal_push(j);
+		left = deadline - jiffies;
 		if (left <= 0)
 			return -ETIMEDOUT;
 		if (fatal_signal_pending(current))
 			return -EINTR;
-		kvc_journal_push(j);
 		/*
 		 * Woken by every completion, to send the next batch; a failed
 		 * write is sent again after a moment, with nobody to wake us.

@@ -20,7 +20,6 @@
  * break R13_KEEP 13: a reader forgets what it saw of a slot
  * break R10_HIGHEST 10: of the copies read, any counts
  * break R10_INCARNATION 10 -DWRITES=4 -DFAILURES=0 -DLOSSES=0: of the copies read, that of the highest sequence counts
- * break R4_Q 4 -DWRITES=4 -DFAILURES=0: the slot is granted again while old writes may land
  * break R5_READ 5: the slot is not read on a majority before it is written
  * break R5_EPOCHS 5: a new incarnation shows only epochs of its own
  */
@@ -30,7 +29,6 @@
 #define R13_MAJORITY 3
 #define R13_KEEP 4
 #define R10_HIGHEST 5
-#define R4_Q 6
 #define R5_READ 7
 #define R10_INCARNATION 8
 #define R5_EPOCHS 9
@@ -155,8 +153,9 @@ life:	do
 
 	/* Another incarnation, by a grant. */
 	atomic {
-		!rule(R4_Q) || !(flying[0] || flying[1] || flying[2] ||
-				 late[0] || late[1] || late[2]) ->
+		/* protocol rule 4; "takeover" and "reuse" show what for */
+		!(flying[0] || flying[1] || flying[2] ||
+		  late[0] || late[1] || late[2]) ->
 		for (i : 0 .. 2) {
 			/* What the old one had on its way has no answer now. */
 			if
