@@ -104,7 +104,7 @@ static const struct pr_code_info infos[PR_NR_CODES] = {
 	},
 	[PR_SLOT_BACKWARDS] = {
 		"slot-backwards", PR_ERROR,
-		"A slot's newer copy shows an older incarnation or epoch: a host wrote after it had lost the slot.",
+		"A slot's newer copy shows an older epoch: a host wrote after it had lost the slot.",
 		REPORT,
 	},
 	[PR_EPOCH_TWICE] = {
