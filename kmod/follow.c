@@ -8,6 +8,7 @@
 #include "load.h"
 #include "pool.h"
 #include "share.h"
+#include "slot.h"
 
 static struct kvc_member *kvc_follow_home(struct kvc_ag *ag)
 {
@@ -90,12 +91,11 @@ static void kvc_follow_work(struct work_struct *work)
 	struct kvc_share *share = ag->join->share;
 	struct kvc_follow *f = &ag->follow;
 	u64 shown;
+	u32 slot;
 	int err = 0;
 
 	mutex_lock(&f->turn);
-	spin_lock_irq(&share->lock);
-	shown = f->shown;
-	spin_unlock_irq(&share->lock);
+	shown = kvc_slots_shown(ag->join, ag->number, &slot);
 	if (!ag->owned && f->behind && !READ_ONCE(share->stopping))
 		err = kvc_follow_load(ag, shown);
 	mutex_unlock(&f->turn);
@@ -126,7 +126,6 @@ void kvc_follow_init(struct kvc_ag *ag)
 
 	mutex_init(&f->turn);
 	INIT_WORK(&f->load, kvc_follow_work);
-	f->shown_slot = KVC_NO_SLOT;
 	f->next_epoch = 1;
 	f->ahead = 2;
 }

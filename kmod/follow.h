@@ -32,7 +32,7 @@ enum kvc_probe {
  * struct kvc_follow - an AG that is followed
  * @turn: see DOC; the mutexes of several AGs are taken by mutex_trylock() alone
  * @epoch: that is followed, 0: nothing is known. This and all below it but the
- *	last seven under @turn
+ *	last six under @turn
  * @position: of the next block
  * @next_epoch: the lowest that a takeover may have, as the last load saw it
  * @behind: to be loaded anew
@@ -45,11 +45,11 @@ enum kvc_probe {
  * @io: probe
  * @buf: of KVC_PROBE_BLOCKS
  * @load: loads it
- * @busy: @io is out. Under the share's lock, with @shown and what is published
+ * @busy: @io is out. Under the share's lock, with all below it but @shown
  * @read_epoch: what the last pass had read of it ...
  * @read: ... and up to where
- * @shown: the highest epoch that a slot shows
- * @shown_slot: which
+ * @shown: the highest epoch that a slot showed in the last pass that read them;
+ *	the pass's alone
  * @drained_epoch: what our slot is to show
  * @drained: likewise
  */
@@ -73,7 +73,6 @@ struct kvc_follow {
 	u64 read_epoch;
 	u64 read;
 	u64 shown;
-	u32 shown_slot;
 	u64 drained_epoch;
 	u64 drained;
 };

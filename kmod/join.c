@@ -53,11 +53,6 @@ static int kvc_join_sleep(struct kvc_join *join, unsigned long ms)
 	return 0;
 }
 
-static bool kvc_slot_in_use(const struct kvc_slot_info *s)
-{
-	return s->state == KVC_SLOT_JOINING || s->state == KVC_SLOT_ACTIVE;
-}
-
 static void kvc_join_name(struct kvc_join *join, char *reason, u32 slot,
 			  const struct kvc_slot_info *s)
 {

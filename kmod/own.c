@@ -28,14 +28,12 @@ static bool kvc_own_settled(const struct kvc_ag *ag)
 static bool kvc_own_held(struct kvc_ag *ag, u32 slot)
 {
 	struct kvc_join *join = ag->join;
-	const struct kvc_slot_info *s;
 	bool held;
 
 	if (slot == KVC_NO_SLOT || slot == join->writer.slot)
 		return false;
 	kvc_slots_lock(join);
-	s = kvc_slot(join, slot);
-	held = (s->state == KVC_SLOT_JOINING || s->state == KVC_SLOT_ACTIVE) &&
+	held = kvc_slot_in_use(kvc_slot(join, slot)) &&
 	       !kvc_share_silent(join, slot);
 	kvc_slots_unlock(join);
 	return held;

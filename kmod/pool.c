@@ -28,7 +28,6 @@ static void kvc_pool_free(struct kref *ref)
 
 	percpu_ref_exit(&pool->ops);
 	free_percpu(pool->stats);
-	kvfree(pool->grant.epochs);
 	kvfree(pool);
 }
 

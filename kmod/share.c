@@ -136,7 +136,17 @@ static void kvc_share_check_own(struct kvc_ag *ag, u64 shown)
 	kvc_join_lapse(join);
 }
 
-static int kvc_share_leave(struct kvc_share *share)
+/* What the slots show of an AG, as they were read last. */
+static u64 kvc_share_shown(struct kvc_ag *ag, bool whole)
+{
+	u32 slot;
+
+	if (whole)
+		ag->follow.shown = kvc_slots_shown(ag->join, ag->number, &slot);
+	return ag->follow.shown;
+}
+
+static int kvc_share_leave(struct kvc_share *share, bool whole)
 {
 	struct kvc_join *join = share->join;
 	int err = 0;
@@ -144,13 +154,8 @@ static int kvc_share_leave(struct kvc_share *share)
 
 	for (i = 0; i < join->g->nr_ags; i++) {
 		struct kvc_ag *ag = &join->ags[i];
-		u32 slot;
-		u64 shown = kvc_slots_shown(join, i, &slot);
+		u64 shown = kvc_share_shown(ag, whole);
 
-		spin_lock_irq(&share->lock);
-		ag->follow.shown = shown;
-		ag->follow.shown_slot = slot;
-		spin_unlock_irq(&share->lock);
 		if (test_bit(i, share->entered))
 			err = kvc_follow_leave(ag, shown) ?: err;
 		else if (!READ_ONCE(ag->owned))
@@ -179,7 +184,7 @@ static int kvc_share_pass(struct kvc_share *share, bool whole)
 	kvc_share_read(share);
 	if (whole)
 		err = kvc_share_slots(share, begun, start);
-	return kvc_share_leave(share) ?: err;
+	return kvc_share_leave(share, whole) ?: err;
 }
 
 /* There is more to read soon if there was now. */
@@ -307,7 +312,8 @@ u64 kvc_share_ticket(struct kvc_share *share)
 	return ticket;
 }
 
-bool kvc_share_passed(struct kvc_share *share, u64 ticket)
+/* Has that pass ended? */
+static bool kvc_share_passed(struct kvc_share *share, u64 ticket)
 {
 	bool passed;
 

@@ -100,9 +100,6 @@ void kvc_share_destroy(struct kvc_join *join);
 /* Number of the next pass to begin, which is asked for at once. */
 u64 kvc_share_ticket(struct kvc_share *share);
 
-/* Has that pass ended? */
-bool kvc_share_passed(struct kvc_share *share, u64 ticket);
-
 /* Has that pass, or a later one, read the slots? */
 bool kvc_share_looked(struct kvc_share *share, u64 ticket);
 

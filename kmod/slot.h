@@ -128,6 +128,12 @@ static inline struct kvc_slot_info *kvc_slot(struct kvc_join *join, u32 slot)
 	return join->slots->parts[slot * join->g->slot_blocks];
 }
 
+/* Has a host the slot, alive or dead, that has not left it in good order? */
+static inline bool kvc_slot_in_use(const struct kvc_slot_info *s)
+{
+	return s->state == KVC_SLOT_JOINING || s->state == KVC_SLOT_ACTIVE;
+}
+
 /* Highest epoch that any slot shows as owned for an AG, 0: none; and which. */
 u64 kvc_slots_shown(struct kvc_join *join, u32 ag, u32 *slot);
 
