@@ -15,13 +15,16 @@ mirror() {
 	echo "$uri"
 }
 
-# view_open NAME LINE...: a view with these source lines ("LABEL SUITE").
+# view_open [--source] NAME LINE...: a view with these source lines ("LABEL
+# SUITE"), of packages, or of their sources.
 view_open() {
+	local type=deb
+	[[ $1 != --source ]] || { type=deb-src; shift; }
 	local name=$1 dir=$CACHE/apt/$1 line lines=''
 	shift
 	mkdir -p "$dir/lists/partial"
 	for line; do
-		lines+="deb $(mirror "${line% *}") ${line##* } main"$'\n'
+		lines+="$type $(mirror "${line% *}") ${line##* } main"$'\n'
 	done
 	printf '%s' "$lines" >"$dir/sources.list"
 	view "$name" apt-get -q update >"$dir/update.log" 2>&1 ||
