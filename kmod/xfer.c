@@ -88,6 +88,7 @@ static struct kvc_xfer *kvc_xfer_alloc(const struct kvc_xfer_desc *d)
 	x->from = d->from;
 	x->want = d->want;
 	x->mem = (struct kvc_vecs){ .v = x->inline_mem, .room = KVC_INLINE_VECS };
+	x->mem_start = (struct kvc_cursor){};
 	x->bounce = (struct kvc_vecs){};
 	x->wire = (struct kvc_vecs){};
 	x->vmap = NULL;

@@ -34,8 +34,9 @@ struct kvc_xfer;
  * @want: get: how many bytes of it (@from + @want <= @bytes); put: @bytes
  * @iter: the caller's memory, at least @want bytes: ITER_UBUF/ITER_IOVEC (is
  *	pinned here), ITER_KVEC or ITER_BVEC (kernel memory, outlives the
- *	transfer; vmalloc memory in one piece). Its direction is that of the
- *	transfer. Not kept after kvc_xfer_start() returns
+ *	transfer, and so do an ITER_BVEC's bvecs; vmalloc memory in one piece).
+ *	Its direction is that of the transfer. Not kept after kvc_xfer_start()
+ *	returns
  * @crc: compute the CRC. A get with @want < @bytes then reads the whole
  *	object, the rest into scratch pages, since the CRC covers all of it;
  *	without @crc only the blocks wanted are read

@@ -160,7 +160,7 @@ static int kvc_parts_grow(struct kvc_xfer *x, u32 *room, u64 more)
 /* Make one bio for each request that the run takes. */
 int kvc_xfer_carve(struct kvc_xfer *x, const struct kvc_xfer_desc *d)
 {
-	struct kvc_cursor c = {};
+	struct kvc_cursor c = kvc_wire_start(x);
 	u64 at = x->lo;
 	u32 room = 1;
 
@@ -200,7 +200,9 @@ int kvc_xfer_carve(struct kvc_xfer *x, const struct kvc_xfer_desc *d)
 			.bi_sector = sector,
 			.bi_size = start.off + len,
 		};
-		bvec_iter_advance(x->wire.v + start.i, &p->iter, start.off);
+		if (start.off)
+			bvec_iter_advance(x->wire.v + start.i, &p->iter,
+					  start.off);
 		kvc_part_prepare(p, x->wire.v + start.i,
 				 c.i - start.i + !!c.off, REQ_NOWAIT);
 		at += len;

@@ -40,9 +40,10 @@ struct kvc_cut;
 
 /**
  * struct kvc_vecs - a list of bvecs that grows
- * @v: bvecs, in the transfer's inline room or kvmalloc()ed
+ * @v: bvecs, in the transfer's inline room or kvmalloc()ed; or, of @mem alone,
+ *	those that the transfer was given, which it doesn't write to
  * @nr: how many are there
- * @room: how many fit
+ * @room: how many fit; 0: none, or it is not the transfer's
  */
 struct kvc_vecs {
 	struct bio_vec *v;
@@ -101,7 +102,8 @@ struct kvc_part {
  * @at: end of what has been summed up and copied; only for the waiter
  * @wire_at: @at in @wire
  * @mem_at: likewise in @mem, or its start or end if @at is outside of it
- * @mem: the caller's memory
+ * @mem: the caller's memory; the last bvec may be longer
+ * @mem_start: where in @mem it begins: in a list that is not the transfer's
  * @bounce: bounce pages; each a compound page of its own
  * @wire: what the device sees; the very list of @mem if nothing is bounced
  * @vmap: ITER_KVEC of vmalloc memory: its address, for cache maintenance
@@ -138,6 +140,7 @@ struct kvc_xfer {
 	struct kvc_cursor wire_at;
 	struct kvc_cursor mem_at;
 	struct kvc_vecs mem;
+	struct kvc_cursor mem_start;
 	struct kvc_vecs bounce;
 	struct kvc_vecs wire;
 	void *vmap;
@@ -163,6 +166,12 @@ static inline struct kvc_part *kvc_inline_part(struct kvc_xfer *x)
 static inline bool kvc_xfer_bounces(const struct kvc_xfer *x)
 {
 	return x->wire.v != x->mem.v;
+}
+
+/* Where in @wire the first byte stands that is moved. */
+static inline struct kvc_cursor kvc_wire_start(const struct kvc_xfer *x)
+{
+	return kvc_xfer_bounces(x) ? (struct kvc_cursor){} : x->mem_start;
 }
 
 /* Is there a gap between a bvec and the one before, for a device that minds? */

@@ -24,7 +24,8 @@
 
 void kvc_vecs_free(struct kvc_xfer *x, struct kvc_vecs *l)
 {
-	if (l->v != x->inline_mem)
+	/* Without room it is a list of somebody else's. */
+	if (l->room && l->v != x->inline_mem)
 		kvfree(l->v);
 }
 
@@ -107,6 +108,52 @@ void kvc_xfer_unpin(struct kvc_xfer *x)
 }
 
 /*
+ * Take a list of bvecs as it is, if it is one stretch: whoever made it keeps
+ * both it and its pages until the transfer has ended. Return: false if it has
+ * gaps.
+ */
+static bool kvc_xfer_borrow(struct kvc_xfer *x, const struct iov_iter *iter)
+{
+	const struct bio_vec *v = iter->bvec;
+	size_t off = iter->iov_offset;
+	u64 left = x->want;
+	u32 n = 0;
+
+	while (off >= v->bv_len)
+		off -= v++->bv_len;
+	x->mem.v = (struct bio_vec *)v;
+	x->mem_start = (struct kvc_cursor){ .off = off };
+	left += off;
+	for (; v->bv_len < left; n++) {
+		left -= v++->bv_len;
+		if (kvc_vec_gap(v, KVC_CUT_PAGE - 1))
+			goto gap;
+	}
+	x->mem.nr = n + 1;
+	x->mem.room = 0;
+	return true;
+gap:
+	x->mem.v = x->inline_mem;
+	x->mem_start = (struct kvc_cursor){};
+	return false;
+}
+
+/* How many pages follow each other in physical memory, from the first on? */
+static u32 kvc_page_run(struct page **pages, u32 nr)
+{
+	u32 n;
+
+	if (is_zone_device_page(pages[0]))
+		return 1;
+	for (n = 1; n < nr; n++)
+		if (pages[n] != pages[0] + n ||
+		    page_to_pfn(pages[n]) != page_to_pfn(pages[0]) + n ||
+		    is_zone_device_page(pages[n]))
+			break;
+	return n;
+}
+
+/*
  * List, and pin, the memory that @iter names. Each bvec holds one pin of each
  * page that it touches.
  */
@@ -116,16 +163,21 @@ int kvc_xfer_pin(struct kvc_xfer *x, struct iov_iter *iter)
 	u64 left = x->want;
 	size_t off = 0;
 	ssize_t got;
-	u32 len, i;
+	u32 len, i, run;
 	int ret;
 
+	if (iov_iter_is_bvec(iter) && kvc_xfer_borrow(x, iter))
+		return 0;
 	x->pinned = user_backed_iter(iter);
 	for (; left; left -= got) {
 		got = kvc_iter_extract(iter, pages, left, ARRAY_SIZE(pages), &off);
 		if (unlikely(got <= 0))
 			return got ?: -EFAULT;
-		for (i = 0, len = 0; len < got; i++, off = 0) {
-			const u32 n = min_t(size_t, PAGE_SIZE - off, got - len);
+		for (i = 0, len = 0; len < got; i += run, off = 0) {
+			u32 n = DIV_ROUND_UP(off + got - len, PAGE_SIZE);
+
+			run = kvc_page_run(&pages[i], n);
+			n = min_t(size_t, run * PAGE_SIZE - off, got - len);
 
 			ret = kvc_vecs_add(x, &x->mem, pages[i], off, n,
 					   DIV_ROUND_UP(off + left - len, PAGE_SIZE));
@@ -278,13 +330,13 @@ static unsigned int kvc_xfer_cut(const struct kvc_xfer *x, struct kvc_cut *cut,
 	}
 	/* One stretch, as most are: its first address tells all. */
 	*i = x->mem.nr;
-	return kvc_cut_add(cut, v->bv_offset, x->want, piece);
+	return kvc_cut_add(cut, v->bv_offset + x->mem_start.off, x->want, piece);
 }
 
 /* Make the wire of mem and bounce pages. */
 int kvc_xfer_wire(struct kvc_xfer *x, struct kvc_cut *cut)
 {
-	struct kvc_wiring w = { .at = cut->lo };
+	struct kvc_wiring w = { .at = cut->lo, .mem = x->mem_start };
 	struct kvc_cut probe = *cut;
 	struct kvc_piece piece[3];
 	unsigned int n, k;
@@ -408,6 +460,6 @@ void kvc_xfer_copy(struct kvc_xfer *x, u64 end, bool sum)
 void kvc_xfer_rewind(struct kvc_xfer *x)
 {
 	x->at = x->lo;
-	x->wire_at = (struct kvc_cursor){};
-	x->mem_at = (struct kvc_cursor){};
+	x->wire_at = kvc_wire_start(x);
+	x->mem_at = x->mem_start;
 }
