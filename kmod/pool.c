@@ -14,7 +14,8 @@
 
 #define KVC_DETACH_MS	30000
 
-static DEFINE_MUTEX(kvc_pools_lock);	/* guards kvc_pools */
+/* Guards changes of kvc_pools, which is also read under RCU. */
+static DEFINE_MUTEX(kvc_pools_lock);
 static DEFINE_XARRAY_ALLOC1(kvc_pools);
 
 static void kvc_pool_ops_gone(struct percpu_ref *ref)
@@ -28,7 +29,7 @@ static void kvc_pool_free(struct kref *ref)
 
 	percpu_ref_exit(&pool->ops);
 	free_percpu(pool->stats);
-	kvfree(pool);
+	kvfree_rcu(pool, rcu);		/* see kvc_pool_get() */
 }
 
 void kvc_pool_put(struct kvc_pool *pool)
@@ -41,14 +42,14 @@ struct kvc_pool *kvc_pool_get(u32 number)
 	struct kvc_pool *pool;
 	unsigned long index = number;
 
-	mutex_lock(&kvc_pools_lock);
+	rcu_read_lock();
 	if (number)
 		pool = xa_load(&kvc_pools, number);
 	else
 		pool = xa_find(&kvc_pools, &index, ULONG_MAX, XA_PRESENT);
 	if (pool && !kref_get_unless_zero(&pool->ref))
 		pool = NULL;
-	mutex_unlock(&kvc_pools_lock);
+	rcu_read_unlock();
 	return pool;
 }
 
@@ -238,13 +239,16 @@ static int kvc_pool_register(struct kvc_pool *pool, u32 number,
 	int err;
 
 	mutex_lock(&kvc_pools_lock);
+	/* Not there before it knows its number: see kvc_pool_get(). */
 	if (number)
-		err = xa_insert(&kvc_pools, number, pool, GFP_KERNEL);
+		err = xa_insert(&kvc_pools, number, NULL, GFP_KERNEL);
 	else
-		err = xa_alloc(&kvc_pools, &number, pool, xa_limit_31b,
+		err = xa_alloc(&kvc_pools, &number, NULL, xa_limit_31b,
 			       GFP_KERNEL);
-	if (!err)
+	if (!err) {
 		pool->number = number;
+		xa_store(&kvc_pools, number, pool, GFP_KERNEL);
+	}
 	mutex_unlock(&kvc_pools_lock);
 	if (err == -EBUSY)
 		kvc_reason(args->reason, "number %u is taken by another pool",

@@ -151,9 +151,11 @@ enum kvc_pool_state {
  * @watches: who follows what is dropped
  * @detaching: one detach or abandon at a time
  * @ref: the registry's and those of callers (kvc_pool_get())
+ * @rcu: frees it
  */
 struct kvc_pool {
 	u32 number;
+	struct rcu_head rcu;		/* near the start: see kvfree_rcu() */
 	struct kvc_identity id;
 	struct kvc_member_set set;
 	struct kvc_geometry g;
