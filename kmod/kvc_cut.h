@@ -104,4 +104,15 @@ unsigned int kvc_cut_add(struct kvc_cut *c, u32 address, u64 bytes,
  */
 unsigned int kvc_cut_end(struct kvc_cut *c, struct kvc_piece *piece);
 
+/*
+ * Would memory at @address, in one stretch of @want bytes, be one piece that goes
+ * as it is? @from and @want as of kvc_cut_begin(), after which nothing was added.
+ */
+static inline bool kvc_cut_whole(const struct kvc_cut *c, u32 address, u64 from,
+				 u64 want)
+{
+	return c->lo == from && c->hi == from + want && c->limit == c->hi &&
+	       c->dma_mask < KVC_BLOCK_SIZE && !(address & c->dma_mask);
+}
+
 #endif

@@ -115,6 +115,13 @@ static u32 kvc_part_length(const struct kvc_xfer *x, const struct kvc_member *m,
 	u32 len = 0, segments = 0, n;
 	u64 end;
 
+	/* As small objects, and huge pages, are. */
+	if (run <= x->wire.v[c->i].bv_len - c->off &&
+	    run <= m->max_segment_bytes) {
+		kvc_cursor_step(c, &x->wire, run);
+		return run;
+	}
+
 	while (len < run && c->i - start.i < BIO_MAX_VECS) {
 		const struct bio_vec *v = &x->wire.v[c->i];
 

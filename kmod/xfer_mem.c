@@ -334,7 +334,7 @@ static unsigned int kvc_xfer_cut(const struct kvc_xfer *x, struct kvc_cut *cut,
 }
 
 /* Make the wire of mem and bounce pages. */
-int kvc_xfer_wire(struct kvc_xfer *x, struct kvc_cut *cut)
+static int kvc_xfer_wire_cut(struct kvc_xfer *x, struct kvc_cut *cut)
 {
 	struct kvc_wiring w = { .at = cut->lo, .mem = x->mem_start };
 	struct kvc_cut probe = *cut;
@@ -363,6 +363,16 @@ int kvc_xfer_wire(struct kvc_xfer *x, struct kvc_cut *cut)
 		}
 	}
 	x->gaps = true;
+	return 0;
+}
+
+int kvc_xfer_wire(struct kvc_xfer *x, struct kvc_cut *cut)
+{
+	if (x->gaps ||
+	    !kvc_cut_whole(cut, x->mem.v->bv_offset + x->mem_start.off,
+			   x->from, x->want))
+		return kvc_xfer_wire_cut(x, cut);
+	x->wire = x->mem;
 	return 0;
 }
 
