@@ -31,6 +31,31 @@ unsigned long kvc_deadline(u32 ms)
 	return jiffies + msecs_to_jiffies(ms ?: KVCACHE_DEADLINE_DEFAULT_MS);
 }
 
+/*
+ * As copy_from_user(), but word by word: what that checks of the memory it copies
+ * to costs more than to copy a key or a small structure does. @to is aligned to
+ * words; @room is what there is of it.
+ */
+static __always_inline int kvc_words_in(void *to, size_t room,
+					const void __user *from, size_t len)
+{
+	if (WARN_ON_ONCE(len > room) || !user_access_begin(from, len))
+		return -EFAULT;
+	for (; len >= sizeof(u64); len -= sizeof(u64)) {
+		unsafe_get_user(*(u64 *)to, (const u64 __user *)from, fault);
+		to += sizeof(u64);
+		from += sizeof(u64);
+	}
+	for (; len; len--)
+		unsafe_get_user(*(u8 *)to++, (const u8 __user *)from++, fault);
+	user_access_end();
+	return 0;
+
+fault:
+	user_access_end();
+	return -EFAULT;
+}
+
 int kvc_struct_in(void *to, size_t known, void __user *from)
 {
 	u32 size;
@@ -95,13 +120,30 @@ static int kvc_io_check(unsigned int nr, const struct kvcache_io *io)
 	return put && !io->data_len ? -EINVAL : 0;
 }
 
+/* As kvc_struct_in(), of the structure that has the least to do besides. */
+static int kvc_batch_in(struct kvcache_batch *b, void __user *arg)
+{
+	u32 size;
+	int err;
+
+	BUILD_BUG_ON(offsetof(struct kvcache_batch, size));
+	if (get_user(size, (u32 __user *)arg))
+		return -EFAULT;
+	if (size != sizeof(*b))
+		return kvc_struct_in(b, sizeof(*b), arg);
+	err = kvc_words_in(b, sizeof(*b), arg, sizeof(*b));
+	/* It may have changed meanwhile: only this value was checked. */
+	b->size = size;
+	return err;
+}
+
 static int kvc_run_copy_ios(struct kvc_run *r, void __user *arg)
 {
 	struct kvcache_batch *b = &r->b;
 	u32 i;
 	int err;
 
-	err = kvc_struct_in(b, sizeof(*b), arg);
+	err = kvc_batch_in(b, arg);
 	if (err)
 		return err;
 	if (b->flags & ~KVCACHE_BATCH_FLAGS || b->reserved || !b->count ||
@@ -116,9 +158,14 @@ static int kvc_run_copy_ios(struct kvc_run *r, void __user *arg)
 		r->ios = kmem_cache_alloc(kvc_ios_cache, GFP_KERNEL);
 	if (!r->ios)
 		return -ENOMEM;
-	if (copy_from_user(r->ios, u64_to_user_ptr(b->ios),
-			   b->count * sizeof(*r->ios)))
-		return -EFAULT;
+	if (b->count == 1)
+		err = kvc_words_in(r->ios, sizeof(*r->ios),
+				   u64_to_user_ptr(b->ios), sizeof(*r->ios));
+	else if (copy_from_user(r->ios, u64_to_user_ptr(b->ios),
+				b->count * sizeof(*r->ios)))
+		err = -EFAULT;
+	if (err)
+		return err;
 	for (i = 0; i < b->count; i++) {
 		err = kvc_io_check(r->nr, &r->ios[i]);
 		if (err)
@@ -175,56 +222,27 @@ static int kvc_io_memory(struct kvc_run *r, struct kvc_window_key *w,
 	unsigned int dir = r->nr == _IOC_NR(KVCACHE_IOC_PUT) ? ITER_SOURCE :
 								ITER_DEST;
 	u64 total = 0;
-	u32 i, n = 1;
+	u32 i;
 	int err;
 
 	if (r->fixed)
 		return kvc_io_registered(r, w, io);
-	if (io->flags & KVCACHE_IO_IOVEC) {
-		err = kvc_iov_copy(w, io);
-		if (err)
-			return err;
-		n = io->data_len;
-	} else {
+	if (!(io->flags & KVCACHE_IO_IOVEC)) {
 		if (io->data_len > MAX_RW_COUNT)
 			return -EINVAL;
 		if (!access_ok(u64_to_user_ptr(io->data), io->data_len))
 			return -EFAULT;
-		w->one.iov_base = u64_to_user_ptr(io->data);
-		w->one.iov_len = io->data_len;
-		w->iov = &w->one;
+		iov_iter_ubuf(&w->op.iter, dir, u64_to_user_ptr(io->data),
+			      io->data_len);
+		return 0;
 	}
-	for (i = 0; i < n; i++)
+	err = kvc_iov_copy(w, io);
+	if (err)
+		return err;
+	for (i = 0; i < io->data_len; i++)
 		total += w->iov[i].iov_len;
-	iov_iter_init(&w->op.iter, dir, w->iov, n, total);
+	iov_iter_init(&w->op.iter, dir, w->iov, io->data_len, total);
 	return 0;
-}
-
-/*
- * As copy_from_user(), but word by word: what that checks of the memory it copies
- * to costs more than to copy a key does.
- */
-static int kvc_key_copy(struct kvc_key *key, const void __user *from, size_t len)
-{
-	u8 *to = key->bytes;
-
-	BUILD_BUG_ON(offsetof(struct kvc_key, bytes) % sizeof(u64));
-	if (WARN_ON_ONCE(len > sizeof(key->bytes)) ||
-	    !user_access_begin(from, len))
-		return -EFAULT;
-	for (; len >= sizeof(u64); len -= sizeof(u64)) {
-		unsafe_get_user(*(u64 *)to, (const u64 __user *)from, fault);
-		to += sizeof(u64);
-		from += sizeof(u64);
-	}
-	for (; len; len--)
-		unsafe_get_user(*to++, (const u8 __user *)from++, fault);
-	user_access_end();
-	return 0;
-
-fault:
-	user_access_end();
-	return -EFAULT;
 }
 
 static int kvc_window_key(struct kvc_run *r, struct kvc_window_key *w,
@@ -232,8 +250,10 @@ static int kvc_window_key(struct kvc_run *r, struct kvc_window_key *w,
 {
 	int err;
 
+	BUILD_BUG_ON(offsetof(struct kvc_key, bytes) % sizeof(u64));
 	w->key.hash = (struct kvc_hash){};
-	err = kvc_key_copy(&w->key, u64_to_user_ptr(io->key), io->key_len);
+	err = kvc_words_in(w->key.bytes, sizeof(w->key.bytes),
+			   u64_to_user_ptr(io->key), io->key_len);
 	if (err)
 		return err;
 	return kvc_key_set(r->pool->join, &w->key, r->b.tenant, io->key_len);
@@ -270,8 +290,7 @@ int kvc_window_set(struct kvc_run *r, struct kvc_window_key *w,
 
 void kvc_window_clear(struct kvc_window_key *w)
 {
-	if (w->iov != &w->one)
-		kvfree(w->iov);
+	kvfree(w->iov);
 	w->iov = NULL;
 }
 
@@ -492,12 +511,34 @@ static int kvc_run_pool(struct kvc_run *r)
 	return err;
 }
 
+/* Only what is the kernel's to say; otherwise as kvc_words_in() does. */
+static int kvc_io_out(struct kvcache_io __user *to, const struct kvcache_io *io)
+{
+	if (!user_access_begin(to, sizeof(*to)))
+		return -EFAULT;
+	unsafe_put_user(io->length, &to->length, fault);
+	unsafe_put_user(io->transferred, &to->transferred, fault);
+	unsafe_put_user(io->status, &to->status, fault);
+	unsafe_put_user(io->out_flags, &to->out_flags, fault);
+	user_access_end();
+	return 0;
+
+fault:
+	user_access_end();
+	return -EFAULT;
+}
+
 int kvc_run_out(struct kvc_run *r, void __user *arg, u32 size)
 {
-	if (copy_to_user(u64_to_user_ptr(r->b.ios), r->ios,
-			 r->b.count * sizeof(*r->ios)))
+	struct kvcache_io __user *ios = u64_to_user_ptr(r->b.ios);
+	struct kvcache_batch __user *b = arg;
+
+	if (r->b.count == 1 ? kvc_io_out(ios, r->ios) :
+	    copy_to_user(ios, r->ios, r->b.count * sizeof(*r->ios)))
 		return -EFAULT;
-	return kvc_struct_out(arg, &r->b, sizeof(r->b), size);
+	if (size < offsetofend(struct kvcache_batch, done))
+		return 0;
+	return put_user(r->b.done, &b->done);
 }
 
 void kvc_run_free(struct kvc_run *r)

@@ -16,8 +16,7 @@ struct io_uring_cmd;
 /**
  * struct kvc_window_key - a key that is being worked on
  * @op: operation
- * @iov: pieces of memory: @one, or kvmalloc()ed
- * @one: if there is but one
+ * @iov: pieces of memory, kvmalloc()ed; NULL if there is but one
  * @owner: batch_uring.c: whom @op.notify is to tell
  * @again: batch_uring.c: it has to be tried again, waiting
  * @key: key
@@ -25,7 +24,6 @@ struct io_uring_cmd;
 struct kvc_window_key {
 	struct kvc_op op;
 	struct iovec *iov;
-	struct iovec one;
 	void *owner;
 	bool again;
 	struct kvc_key key;

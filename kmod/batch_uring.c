@@ -78,7 +78,8 @@ static void kvc_bu_begin_window(struct kvc_bu *b)
 
 	b->step = KVC_BU_DATA;
 	atomic_set(&b->u.left, 1);
-	blk_start_plug(&plug);
+	if (r->b.count > 1)
+		blk_start_plug(&plug);
 	while (b->at + n < r->b.count && n < KVC_WINDOW &&
 	       bytes < KVC_WINDOW_BYTES) {
 		struct kvc_window_key *w = &r->window[n];
@@ -100,7 +101,8 @@ static void kvc_bu_begin_window(struct kvc_bu *b)
 		w->again = w->op.status == -EAGAIN && r->pool->join->share;
 		n++;
 	}
-	blk_finish_plug(&plug);
+	if (r->b.count > 1)
+		blk_finish_plug(&plug);
 	b->n = n;
 }
 
@@ -404,6 +406,15 @@ int kvc_batch_uring(struct io_uring_cmd *cmd, unsigned int nr, void __user *arg,
 	return ret;
 }
 
+/*
+ * Having a constructor, batches are not zeroed where init_on_alloc is on: all of
+ * one that is read was written before.
+ */
+static void kvc_bu_construct(void *b)
+{
+	memset(b, 0, sizeof(struct kvc_bu));
+}
+
 int kvc_batch_uring_init(void)
 {
 	/* Keys, and the batch itself, are copied to and from user memory. */
@@ -411,7 +422,8 @@ int kvc_batch_uring_init(void)
 						  sizeof(struct kvc_bu), 0,
 						  SLAB_HWCACHE_ALIGN,
 						  offsetof(struct kvc_bu, r),
-						  sizeof(struct kvc_run), NULL);
+						  sizeof(struct kvc_run),
+						  kvc_bu_construct);
 	return kvc_bu_cache ? 0 : -ENOMEM;
 }
 
