@@ -10,12 +10,80 @@
 #include <linux/err.h>
 #include <linux/fs_struct.h>
 #include <linux/mm.h>
+#include <linux/pr.h>
 #include <linux/uio.h>
 #include <linux/vmalloc.h>
 
 /* 6.3 renamed the status of a reservation conflict. */
 #ifndef BLK_STS_RESV_CONFLICT
 #define BLK_STS_RESV_CONFLICT	BLK_STS_NEXUS
+#endif
+
+/*
+ * Persistent reservations. Until 6.4 drivers answered with whatever status their
+ * commands have (of NVMe: status code in the lower 11 bits), and keys and holder
+ * could not be read.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 4, 0)
+static inline bool kvc_pr_conflict(int status)
+{
+	return status == PR_STS_RESERVATION_CONFLICT;
+}
+
+/* @type: enum pr_type, 0: nobody holds one. 0 or an error. */
+static inline int kvc_pr_reservation(const struct pr_ops *ops,
+				     struct block_device *bdev, u32 *type)
+{
+	struct pr_held_reservation held = {};
+	int err;
+
+	if (!ops || !ops->pr_read_reservation)
+		return -EOPNOTSUPP;
+	err = ops->pr_read_reservation(bdev, &held);
+	*type = held.type;
+	return err;
+}
+
+/* How many of the registered keys were read, at most @room, or an error. */
+static inline int kvc_pr_keys(const struct pr_ops *ops,
+			      struct block_device *bdev, u64 *keys, u32 room)
+{
+	struct pr_keys *info;
+	int err;
+
+	if (!ops || !ops->pr_read_keys)
+		return -EOPNOTSUPP;
+	info = kvzalloc(struct_size(info, keys, room), GFP_KERNEL);
+	if (!info)
+		return -ENOMEM;
+	info->num_keys = room;
+	err = ops->pr_read_keys(bdev, info);
+	if (!err) {
+		err = min(info->num_keys, room);
+		memcpy(keys, info->keys, err * sizeof(*keys));
+	} else if (err > 0) {
+		err = -EIO;
+	}
+	kvfree(info);
+	return err;
+}
+#else
+static inline bool kvc_pr_conflict(int status)
+{
+	return status > 0 && (status & 0x7ff) == 0x83;
+}
+
+static inline int kvc_pr_reservation(const struct pr_ops *ops,
+				     struct block_device *bdev, u32 *type)
+{
+	return -EOPNOTSUPP;
+}
+
+static inline int kvc_pr_keys(const struct pr_ops *ops,
+			      struct block_device *bdev, u64 *keys, u32 room)
+{
+	return -EOPNOTSUPP;
+}
 #endif
 
 /*

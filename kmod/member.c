@@ -104,6 +104,21 @@ static void kvc_member_suspect(struct kvc_member *m, const char *why)
 		mod_delayed_work(set->wq, &set->watch, 0);
 }
 
+struct block_device *kvc_member_hold(struct kvc_member *m)
+{
+	kvc_members_get(m->set);
+	/* As a discard is, which may take its time as well. */
+	atomic_inc_return(&m->discards);	/* full barrier */
+	/* Counted first: see kvc_member_close(). */
+	return READ_ONCE(m->set->abandoned) ? NULL : READ_ONCE(m->bdev);
+}
+
+void kvc_member_release(struct kvc_member *m)
+{
+	atomic_dec(&m->discards);
+	kvc_members_put(m->set);
+}
+
 void kvc_member_submit(struct kvc_member *m, struct bio *bio)
 {
 	struct kvc_member_set *set = m->set;
@@ -150,6 +165,18 @@ void kvc_member_submit(struct kvc_member *m, struct bio *bio)
 	submit_bio(bio);
 }
 
+/* Who is fenced has no lease any more, whatever its clock says (rule 3). */
+static void kvc_member_refused(struct kvc_member *m)
+{
+	struct kvc_member_set *set = m->set;
+
+	atomic64_inc(&set->refusals);
+	if (xchg(&set->refused, true))
+		return;
+	pr_warn_ratelimited("%s (member %u): it refuses our writes: they come under a reservation that is not ours any more\n",
+			    m->path, m->index);
+}
+
 void kvc_member_done(struct kvc_member *m, struct bio *bio, unsigned int bytes)
 {
 	struct kvc_member_set *set = m->set;
@@ -168,6 +195,8 @@ void kvc_member_done(struct kvc_member *m, struct bio *bio, unsigned int bytes)
 		if (unlikely(status != BLK_STS_OK)) {
 			if (status != BLK_STS_NOTSUPP)
 				atomic64_inc(&m->errors);
+			if (status == BLK_STS_RESV_CONFLICT)
+				kvc_member_refused(m);
 			if (kvc_status_accuses(status)) {
 				if (op_is_write(bio_op(bio))) {
 					WRITE_ONCE(m->lost_write, jiffies);

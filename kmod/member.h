@@ -103,6 +103,9 @@ struct kvc_member {
  * @dma_mask: the largest of the open members'
  * @block_mask: the largest of the open members'
  * @abandoned: a simulated crash: no bio is submitted any more
+ * @refused: a write that a member's reservation refused: this host has been
+ *	fenced. Set by completions, reset by who joins anew
+ * @refusals: how many were
  * @watching: between kvc_members_start() and kvc_members_stop()
  * @lease_ok: asked before every write is submitted; false fails it with
  *	-ESTALE. Called with preemption disabled; may be NULL (before the join)
@@ -128,6 +131,8 @@ struct kvc_member_set {
 	unsigned int dma_mask;
 	unsigned int block_mask;
 	bool abandoned;
+	bool refused;
+	atomic64_t refusals;
 	bool watching;
 	bool (*lease_ok)(void *arg);
 	void *lease_arg;
@@ -205,6 +210,17 @@ static inline u64 kvc_members_live(const struct kvc_member_set *set)
 
 /* Device size in 4 KiB blocks. */
 u64 kvc_member_blocks(const struct kvc_member *m);
+
+/**
+ * kvc_member_hold() - keep a member's device from being closed
+ * @m: member
+ *
+ * For commands that are no bios. kvc_member_release() in any case.
+ *
+ * Return: the device; NULL: there is none now, or the set was abandoned.
+ */
+struct block_device *kvc_member_hold(struct kvc_member *m);
+void kvc_member_release(struct kvc_member *m);
 
 /**
  * kvc_member_submit() - the one place where a member's bio goes out
