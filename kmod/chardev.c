@@ -38,7 +38,8 @@ static long kvc_ioctl_caps(void __user *arg)
 	c.version = KVCACHE_API_VERSION;
 	c.features = KVCACHE_FEAT_PIN | KVCACHE_FEAT_RANGE | KVCACHE_FEAT_LIST |
 		     KVCACHE_FEAT_NVME_KV | KVCACHE_FEAT_WATCH |
-		     KVCACHE_FEAT_SETTLE | KVCACHE_FEAT_SHARED | KVCACHE_FEAT_URING;
+		     KVCACHE_FEAT_SETTLE | KVCACHE_FEAT_SHARED | KVCACHE_FEAT_URING |
+		     KVCACHE_FEAT_FENCE;
 	c.key_max = KVCACHE_KEY_MAX;
 	c.batch_max = KVCACHE_BATCH_MAX;
 	c.iov_max = KVCACHE_IOV_MAX;
@@ -136,6 +137,7 @@ static long kvc_ioctl_attach(void __user *arg)
 		return -EINVAL;
 	args.number = a.pool;
 	args.degraded = a.flags & KVCACHE_ATTACH_DEGRADED;
+	args.fence = a.flags & KVCACHE_ATTACH_FENCE;
 	args.mode = a.mode;
 	args.host = a.host;
 	args.hosts = a.hosts;
@@ -262,6 +264,7 @@ static void kvc_info_stats(struct kvc_stats __percpu *s, struct kvcache_info *i)
 	i->rotten_blocks = kvc_stat_sum(s, KVC_STAT_ROTTEN_BLOCKS);
 	i->asks = kvc_stat_sum(s, KVC_STAT_ASKS);
 	i->touches = kvc_stat_sum(s, KVC_STAT_TOUCHES);
+	i->fenced = kvc_stat_sum(s, KVC_STAT_FENCED);
 }
 
 static int kvc_info_members(struct kvc_pool *pool, struct kvcache_info *i,
@@ -291,6 +294,7 @@ static int kvc_info_members(struct kvc_pool *pool, struct kvcache_info *i,
 		info->written_bytes = percpu_counter_sum(&m->written_bytes);
 		info->errors = atomic64_read(&m->errors);
 		info->volatile_cache = m->volatile_cache;
+		info->registered = READ_ONCE(pool->fence.members) >> k & 1;
 		if (copy_to_user(&u[k], info, sizeof(*info)))
 			err = -EFAULT;
 	}
@@ -311,6 +315,7 @@ static int kvc_info_fill(struct kvc_pool *pool, struct kvcache_info *i, u32 room
 	}
 	kvc_info_pool(pool, i);
 	kvc_info_stats(pool->stats, i);
+	i->refused = atomic64_read(&pool->set.refusals);
 	if (!err) {
 		kvc_info_join(pool->join, i);
 		kvc_pool_leave(pool);

@@ -29,13 +29,15 @@
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
 #include <uapi/linux/kvcache.h>
+#include "fence.h"
 #include "label.h"
 #include "share.h"
 #include "slot.h"
 
 bool kvc_join_lease_ok(const struct kvc_join *join)
 {
-	return ktime_get_boottime_ns() < READ_ONCE(join->lease_until);
+	return ktime_get_boottime_ns() < READ_ONCE(join->lease_until) &&
+	       !READ_ONCE(join->set->refused);
 }
 
 static bool kvc_join_lease(void *arg)
@@ -261,6 +263,16 @@ ours:
 	return err;
 }
 
+static void kvc_join_unwritable(struct kvc_join *join, char *reason, int err)
+{
+	if (READ_ONCE(join->set->refused))
+		kvc_reason(reason, "members of pool %s are reserved and refuse our writes: the hosts that share it attach with fencing, and so must this one",
+			   join->g->name);
+	else
+		kvc_reason(reason, "the slot can't be written on a majority of its members (%d)",
+			   err);
+}
+
 #define KVC_CLAIM_TRIES	20
 
 /* Steps 2 and 3. */
@@ -272,6 +284,8 @@ static int kvc_join_claim(struct kvc_join *join, struct kvc_sighting *seen,
 	int err, tries = 0;
 
 	err = kvc_join_choose(join, reason);
+	if (!err)
+		err = kvc_fence_begin(join, reason);
 	if (err)
 		return err;
 	do {
@@ -300,8 +314,7 @@ static int kvc_join_claim(struct kvc_join *join, struct kvc_sighting *seen,
 		join->state = KVC_SLOT_JOINING;
 		err = kvc_slot_beat(join, join->g->lease_ms / 2);
 		if (err) {
-			kvc_reason(reason, "the slot can't be written on a majority of its members (%d)",
-				   err);
+			kvc_join_unwritable(join, reason, err);
 			return err;
 		}
 		/*
@@ -648,6 +661,7 @@ void kvc_join_destroy(struct kvc_join *join, bool leave)
 	wake_up_all(&join->space_wait);
 	kvc_own_stop(join);
 	kvc_share_stop(join);
+	kvc_fence_stop(join);
 	if (leave)
 		kvc_join_quiesce(join);
 	kvc_join_stop_beat(join);
@@ -699,6 +713,7 @@ static int kvc_join_do(struct kvc_join *join, char *reason)
 	seen = kvcalloc(join->g->nr_slots, sizeof(*seen), GFP_KERNEL);
 	if (!seen)
 		return -ENOMEM;
+	WRITE_ONCE(join->set->refused, false);
 	err = kvc_join_watch(join, seen, reason);
 	if (!err)
 		err = kvc_join_claim(join, seen, reason);
@@ -712,6 +727,7 @@ static int kvc_join_do(struct kvc_join *join, char *reason)
 	join->set->lease_arg = join;
 	smp_store_release(&join->set->lease_ok, kvc_join_lease);
 	queue_delayed_work(join->beat_wq, &join->beat, 0);
+	kvc_fence_others(join);
 
 	start = ktime_get_ns();
 	err = kvc_join_loads(join, reason);

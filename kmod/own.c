@@ -10,6 +10,7 @@
 
 #include <linux/sched/signal.h>
 #include <uapi/linux/kvcache.h>
+#include "fence.h"
 #include "share.h"
 #include "slot.h"
 
@@ -39,10 +40,15 @@ static bool kvc_own_held(struct kvc_ag *ag, u32 slot)
 	return held;
 }
 
-/* When has Q passed since the last owner may have sent a write? */
-static unsigned long kvc_own_frozen(struct kvc_ag *ag, u32 slot)
+/*
+ * When has Q passed since the last owner may have sent a write? @unfenced: and since
+ * it will have been fenced, if it is dead: it has stood still for a lease, but not
+ * yet for as long as we have to see that.
+ */
+static unsigned long kvc_own_frozen(struct kvc_ag *ag, u32 slot, bool unfenced)
 {
 	struct kvc_join *join = ag->join;
+	u32 ms = join->g->q_ms + (unfenced ? join->g->lease_ms / 2 : 0);
 	bool left;
 
 	if (slot == KVC_NO_SLOT || slot == join->writer.slot)
@@ -50,7 +56,7 @@ static unsigned long kvc_own_frozen(struct kvc_ag *ag, u32 slot)
 	kvc_slots_lock(join);
 	left = kvc_slot(join, slot)->state == KVC_SLOT_DOWN;
 	kvc_slots_unlock(join);
-	return left ? jiffies : jiffies + msecs_to_jiffies(join->g->q_ms);
+	return left ? jiffies : jiffies + msecs_to_jiffies(ms);
 }
 
 static bool kvc_own_waited(struct kvc_ag *ag)
@@ -81,6 +87,7 @@ static int kvc_own_take(struct kvc_ag *ag, u64 wanted)
 		.in_doubt = kvc_join_in_doubt,
 		.waited = kvc_own_waited(ag),
 	};
+	bool unfenced;
 	u32 slot;
 	int err;
 
@@ -88,7 +95,8 @@ static int kvc_own_take(struct kvc_ag *ag, u64 wanted)
 	/* The lock service knows; "host i of n" has nobody else to ask. */
 	if (join->pool->mode != KVCACHE_MODE_GRANTED && kvc_own_held(ag, slot))
 		return -EBUSY;
-	t.frozen_until = kvc_own_frozen(ag, slot);
+	unfenced = kvc_fence_owner(join, slot);
+	t.frozen_until = kvc_own_frozen(ag, slot, unfenced);
 	err = kvc_ag_takeover(ag, &t);
 	if (err == -EAGAIN)
 		kvc_own_refused(ag, &t, wanted);

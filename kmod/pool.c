@@ -174,6 +174,8 @@ static int kvc_pool_alloc(struct kvc_attach_args *args, struct kvc_pool **out)
 	pool->id = args->id;
 	get_random_bytes(pool->id.attach_id, sizeof(pool->id.attach_id));
 	pool->degraded = args->degraded;
+	kvc_fence_init(&pool->fence);
+	pool->fence.wanted = args->fence;
 	pool->mode = args->mode;
 	pool->host = args->host;
 	pool->hosts = args->hosts;
@@ -387,6 +389,7 @@ stop:
 		kvc_join_destroy(pool->join, true);
 	mutex_unlock(&pool->life);
 	cancel_delayed_work_sync(&pool->rejoin);
+	kvc_fence_leave(pool);
 	kvc_members_stop(&pool->set);
 put:
 	kvc_pool_put(pool);
@@ -490,6 +493,7 @@ static void kvc_pool_shutdown(struct kvc_pool *pool, bool leave)
 	pool->join = NULL;
 	mutex_unlock(&pool->life);
 	cancel_delayed_work_sync(&pool->rejoin);
+	kvc_fence_leave(pool);
 	down_write(&pool->members_lock);
 	kvc_members_stop(&pool->set);
 	WRITE_ONCE(pool->gone, true);

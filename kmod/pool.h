@@ -15,6 +15,7 @@
 #include <linux/idr.h>
 #include "watch.h"
 #include "ag.h"
+#include "fence.h"
 #include "index.h"
 #include "member.h"
 #include "stats.h"
@@ -146,6 +147,7 @@ enum kvc_pool_state {
  * @staleness_ms: likewise
  * @grant: KVCACHE_MODE_GRANTED: of the present or the last membership; under
  *	@life
+ * @fence: registrations with the members, and who lost theirs
  * @stats: counters since attach
  * @gone: its members are closed
  * @watches: who follows what is dropped
@@ -175,6 +177,7 @@ struct kvc_pool {
 	u32 hosts;
 	u32 staleness_ms;
 	struct kvc_grant grant;
+	struct kvc_fence fence;
 	struct kvc_stats __percpu *stats;
 	int detaching;
 	bool gone;
@@ -188,6 +191,7 @@ struct kvc_pool {
  * struct kvc_attach_args - what attach needs, copied from the caller
  * @number: wanted, 0: lowest free
  * @degraded: members may be missing
+ * @fence: register with the members, so that hosts can be fenced
  * @mode: KVCACHE_MODE_*
  * @host: KVCACHE_MODE_STATIC: which
  * @hosts: KVCACHE_MODE_STATIC: of how many
@@ -201,6 +205,7 @@ struct kvc_pool {
 struct kvc_attach_args {
 	u32 number;
 	bool degraded;
+	bool fence;
 	u32 mode;
 	u32 host;
 	u32 hosts;

@@ -6,6 +6,7 @@
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
 #include "ask.h"
+#include "fence.h"
 #include "share.h"
 #include "slot.h"
 
@@ -79,6 +80,7 @@ static int kvc_share_slots(struct kvc_share *share, unsigned long begun,
 	kvc_slots_lock(join);
 	share->looked_ns = start;
 	kvc_share_feel(share, ktime_get_boottime_ns());
+	kvc_fence_look(join);
 	for_each_set_bit(i, join->slots->unknown, join->g->nr_slots)
 		if (i != join->writer.slot && !kvc_share_silent(join, i))
 			err = -EAGAIN;

@@ -58,6 +58,7 @@
 #define KVCACHE_FEAT_SETTLE	(1ULL << 5)	/* KVCACHE_BATCH_SETTLE */
 #define KVCACHE_FEAT_SHARED	(1ULL << 6)	/* pools that many hosts share */
 #define KVCACHE_FEAT_URING	(1ULL << 7)	/* struct kvcache_uring */
+#define KVCACHE_FEAT_FENCE	(1ULL << 8)	/* KVCACHE_ATTACH_FENCE */
 
 /**
  * struct kvcache_caps - KVCACHE_IOC_CAPS: what this kernel can do
@@ -91,7 +92,13 @@ struct kvcache_attach_member {
 };
 
 #define KVCACHE_ATTACH_DEGRADED	(1U << 0) /* members may be missing */
-#define KVCACHE_ATTACH_FLAGS	(1U << 0)
+/*
+ * Register with the members, as far as they have persistent reservations, so that
+ * a host that is found dead is fenced. Then every host that attaches the pool must
+ * say so: members refuse the writes of one that doesn't.
+ */
+#define KVCACHE_ATTACH_FENCE	(1U << 1)
+#define KVCACHE_ATTACH_FLAGS	0x3U
 
 /* struct kvcache_attach.mode: who says which AGs this host owns. */
 #define KVCACHE_MODE_EXCLUSIVE	0 /* all of them, and no other host is let in */
@@ -419,7 +426,8 @@ struct kvcache_watch {
  * @written_bytes: data and metadata written since attach
  * @errors: failed I/Os since attach
  * @volatile_cache: 1 if it has a volatile write cache
- * @reserved: 0
+ * @registered: 1 if this host is registered with it, and so under a reservation
+ *	(KVCACHE_ATTACH_FENCE)
  */
 struct kvcache_member_info {
 	__u8	path[KVCACHE_PATH_MAX];
@@ -431,7 +439,7 @@ struct kvcache_member_info {
 	__u64	written_bytes;
 	__u64	errors;
 	__u32	volatile_cache;
-	__u32	reserved;
+	__u32	registered;
 };
 
 /**
@@ -492,6 +500,9 @@ struct kvcache_member_info {
  * @rotten_blocks: out: journal blocks of other hosts that were dropped
  * @asks: out: requests sent to other hosts: deletes
  * @touches: out: and touches
+ * @fenced: out: hosts whose registration this one has taken away, as they were
+ *	dead
+ * @refused: out: writes of this host that a member's reservation refused
  */
 struct kvcache_info {
 	__u32	size;
@@ -549,6 +560,8 @@ struct kvcache_info {
 	__u64	rotten_blocks;
 	__u64	asks;
 	__u64	touches;
+	__u64	fenced;
+	__u64	refused;
 };
 
 /**
