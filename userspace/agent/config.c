@@ -57,6 +57,7 @@ static const struct key keys[] = {
 	{ "max_staleness", KIND_MS, offsetof(struct config, max_staleness_ms),
 	  KVCACHE_STALENESS_MAX_MS },
 	KEY(degraded, KIND_YES, 0),
+	KEY(fence, KIND_YES, 0),
 	KEY(number, KIND_COUNT, INT32_MAX),
 	KEY(device, KIND_TEXT, 0),
 	KEY(run_dir, KIND_TEXT, 0),

@@ -43,6 +43,7 @@ enum config_detach {
  * @hostnqn: NULL: of /etc/nvme/hostnqn
  * @max_staleness_ms: for attach
  * @degraded: attach although members are missing
+ * @fence: register with the members, so that dead hosts can be fenced
  * @number: that the pool shall have, 0: the lowest that is free
  * @device: of the module
  * @run_dir: for the status file and the lock
@@ -66,6 +67,7 @@ struct config {
 	char *hostnqn;
 	uint32_t max_staleness_ms;
 	bool degraded;
+	bool fence;
 	uint32_t number;
 	char *device;
 	char *run_dir;

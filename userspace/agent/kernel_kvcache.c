@@ -228,7 +228,8 @@ static int attach(struct kernel *k, struct pool_probe *p,
 		.paths = devices,
 		.wwid_hashes = hashes,
 		.flags = KVC_ATTACH_SHARED |
-			 (k->config->degraded ? KVCACHE_ATTACH_DEGRADED : 0),
+			 (k->config->degraded ? KVCACHE_ATTACH_DEGRADED : 0) |
+			 (k->config->fence ? KVCACHE_ATTACH_FENCE : 0),
 		.pool = k->config->number,
 		.nqn = k->config->hostnqn,
 		.node = k->config->node,

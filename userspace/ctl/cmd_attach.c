@@ -19,6 +19,7 @@ enum {
 	OPT_HOSTS,
 	OPT_GRANTED,
 	OPT_STALENESS,
+	OPT_FENCE,
 };
 
 static const struct ctl_option options[] = {
@@ -30,6 +31,7 @@ static const struct ctl_option options[] = {
 	{ OPT_HOSTS, "hosts", "N", "share the pool with so many hosts in all; every one must say the same" },
 	{ OPT_GRANTED, "granted", NULL, "share the pool as kvcached or 'kvcachectl grant' says, and wait for that" },
 	{ OPT_STALENESS, "max-staleness", "TIME", "shared: a miss may know nothing of what other hosts put so long ago, at most 1m (default 0: a get finds all that was put before)" },
+	{ OPT_FENCE, "fence", NULL, "register with members that have persistent reservations, so that writes of a host that was found dead are refused; every host of the pool must" },
 	{}
 };
 
@@ -335,6 +337,9 @@ int cmd_attach(struct ctl *ctl, int argc, char **argv)
 			break;
 		case OPT_DEGRADED:
 			o.flags |= KVCACHE_ATTACH_DEGRADED;
+			break;
+		case OPT_FENCE:
+			o.flags |= KVCACHE_ATTACH_FENCE;
 			break;
 		case OPT_HOSTNQN:
 			if (strlen(ctl_optarg) >= KVCACHE_NQN_MAX)

@@ -2,8 +2,10 @@
 /* kvcachectl format: make a new pool out of block devices. */
 #include <errno.h>
 #include <inttypes.h>
+#include <linux/pr.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/random.h>
 #include <time.h>
 
@@ -457,15 +459,45 @@ static int plan(struct format *f)
 static int io_failed(struct format *f, u32 member, const char *what, int error)
 {
 	return ctl_err(f->ctl, f->devs[member].path,
+		       error == -EBADE ?
+		       "Another host has reserved it: give --force if that is over." :
 		       "Look into the kernel's log; run format again with --force when the device works.",
 		       "can't %s: %s", what, strerror(-error));
+}
+
+/*
+ * Hosts of the pool that was there may have left a reservation (kvcachectl attach
+ * --fence), by which nobody but them may write. By a registration of our own all of
+ * it can be cleared. What has no reservations says so, and what can't be cleared
+ * shows when it is written to.
+ */
+static void clear_reservation(const struct ctl_dev *dev)
+{
+	struct pr_registration mine = {
+		.new_key = 0x6b76636163686531,
+		.flags = PR_FL_IGNORE_KEY,
+	};
+	struct pr_clear clear = { .key = mine.new_key };
+
+	if (!dev->is_block)
+		return;
+	/* To replace a key of this host one has to be named, whichever. */
+	if (ioctl(dev->fd, IOC_PR_REGISTER, &mine)) {
+		mine.old_key = 1;
+		if (ioctl(dev->fd, IOC_PR_REGISTER, &mine))
+			return;
+	}
+	(void)ioctl(dev->fd, IOC_PR_CLEAR, &clear);
 }
 
 static int wipe(struct format *f, u32 member)
 {
 	const struct ctl_dev *dev = &f->devs[member];
-	int error = signatures_wipe(dev);
+	int error;
 
+	if (f->force)
+		clear_reservation(dev);
+	error = signatures_wipe(dev);
 	/* The start label goes first: a member without one is none. */
 	if (!error)
 		error = ctl_dev_zero(dev, 0, 1);

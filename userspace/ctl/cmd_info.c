@@ -104,6 +104,7 @@ static cJSON *attached_json(const struct kvcache_info *info,
 		ctl_json_u64(item, "written_bytes", m->written_bytes);
 		ctl_json_u64(item, "errors", m->errors);
 		cJSON_AddBoolToObject(item, "volatile_cache", m->volatile_cache);
+		cJSON_AddBoolToObject(item, "registered", m->registered);
 		cJSON_AddItemToArray(array, item);
 	}
 	return object;
@@ -139,12 +140,13 @@ static void attached_text(const struct kvcache_info *info,
 	printf("  checksums %s\n",
 	       info->flags_out & KVC_POOL_NO_DATA_CRC ? "off" : "on");
 	for (i = 0; i < nr; i++)
-		printf("  member %-2u %-9s %s (%s), %" PRIu64 " errors\n",
+		printf("  member %-2u %-9s %s (%s), %" PRIu64 " errors%s\n",
 		       members[i].index, state_name(members[i].state),
 		       members[i].path[0] ? (const char *)members[i].path :
 					    "(missing)",
 		       ctl_size(a, members[i].bytes),
-		       (uint64_t)members[i].errors);
+		       (uint64_t)members[i].errors,
+		       members[i].registered ? ", registered" : "");
 }
 
 /* One attached pool; *item is set with -o json. */

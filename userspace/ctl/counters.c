@@ -37,6 +37,8 @@ const struct counter counters[] = {
 	COUNTER(rotten_blocks, "journal blocks of other hosts dropped"),
 	COUNTER(asks, "deletes asked of other hosts"),
 	COUNTER(touches, "touches told to other hosts"),
+	COUNTER(fenced, "dead hosts whose registration was taken away"),
+	COUNTER(refused, "writes that a reservation refused"),
 };
 
 const u32 nr_counters = sizeof(counters) / sizeof(counters[0]);

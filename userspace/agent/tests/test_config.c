@@ -16,7 +16,7 @@ void test_config_reads_everything(void **state)
 		"subsystem = nqn.x", "prefix = /some/where", "cacert = ca.pem",
 		"cert = c.pem", "key = k.pem", "user = me", "password_file = /p",
 		"ttl = 15", "node = n1", "hostnqn = nqn.h", "max_staleness = 20ms",
-		"degraded = yes", "number = 3", "device = /dev/other",
+		"degraded = yes", "fence = yes", "number = 3", "device = /dev/other",
 		"run_dir = /tmp/x", "leave_timeout = 2m", "detach = no",
 		"verbose = yes",
 	};
@@ -38,6 +38,7 @@ void test_config_reads_everything(void **state)
 	assert_int_equal(c.ttl_s, 15);
 	assert_int_equal(c.max_staleness_ms, 20);
 	assert_true(c.degraded);
+	assert_true(c.fence);
 	assert_int_equal(c.number, 3);
 	assert_int_equal(c.leave_ms, 120000);
 	assert_int_equal(c.detach, CONFIG_DETACH_NO);
