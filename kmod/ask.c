@@ -10,6 +10,7 @@
 #define KVC_ASK_TOUCH_MS	100
 #define KVC_ASK_DELETES		1024
 #define KVC_ASK_DELETE_MS	5000
+#define KVC_ASK_WINDOW		16
 
 /**
  * struct kvc_asks - requests to and from other hosts
@@ -55,10 +56,18 @@ static int kvc_ask_send(struct kvc_join *join, const struct kvc_ask_rec *ask)
 		mutex_unlock(&ag->lock);
 		if (err)
 			continue;
-		kvc_journal_push(&ag->journal);
 		return 0;
 	}
 	return -EAGAIN;
+}
+
+void kvc_asks_push(struct kvc_join *join)
+{
+	u32 i;
+
+	for (i = 0; i < join->g->nr_ags; i++)
+		if (kvc_ag_takes_puts(&join->ags[i]))
+			kvc_journal_push(&join->ags[i].journal);
 }
 
 int kvc_ask_delete(struct kvc_join *join, struct kvc_hash hash, u32 tenant,
@@ -113,6 +122,7 @@ static void kvc_ask_tell(struct work_struct *work)
 	spin_unlock_irq(&asks->lock);
 	for (i = 0; i < nr && !kvc_ask_send(asks->join, &told[i]); i++)
 		kvc_stat_inc(asks->join->pool->stats, KVC_STAT_TOUCHES);
+	kvc_asks_push(asks->join);
 	kfree(told);
 }
 
@@ -155,40 +165,70 @@ void kvc_ask_take(struct kvc_ag *ag, const struct kvc_ask_rec *ask)
 		queue_work(join->share->wq, &asks->answer);
 }
 
-static void kvc_ask_carry_out(struct kvc_join *join,
-			      const struct kvc_ask_rec *ask)
-{
-	struct kvc_key *key = kzalloc(sizeof(*key), GFP_KERNEL);
-	struct kvc_op op = {
-		.join = join,
-		.key = key,
-		.deadline = jiffies + msecs_to_jiffies(KVC_ASK_DELETE_MS),
-	};
+/**
+ * struct kvc_ask_deletes - some of what was asked of us, being carried out
+ * @asks: what
+ * @ops: their operations
+ * @ptrs: the same, as kvc_deletes_finish() wants them
+ * @keys: their keys
+ */
+struct kvc_ask_deletes {
+	struct kvc_ask_rec asks[KVC_ASK_WINDOW];
+	struct kvc_op ops[KVC_ASK_WINDOW];
+	struct kvc_op *ptrs[KVC_ASK_WINDOW];
+	struct kvc_key keys[KVC_ASK_WINDOW];
+};
 
-	if (!key)
-		return;
-	key->hash = ask->hash;
-	key->tenant = ask->tenant;
-	kvc_delete_own_of(&op);
+/* All DELETEs are begun before the first is waited for: they share commits. */
+static void kvc_ask_carry_out(struct kvc_join *join, struct kvc_ask_deletes *d,
+			      u32 nr)
+{
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		d->keys[i].hash = d->asks[i].hash;
+		d->keys[i].tenant = d->asks[i].tenant;
+		d->ptrs[i] = &d->ops[i];
+		d->ops[i] = (struct kvc_op){
+			.join = join,
+			.key = &d->keys[i],
+			.deadline = jiffies + msecs_to_jiffies(KVC_ASK_DELETE_MS),
+			.own = true,
+		};
+		kvc_delete_start(&d->ops[i]);
+	}
+	kvc_deletes_finish(d->ptrs, nr);
 	kvc_join_beat_soon(join);
-	kfree(key);
+}
+
+static u32 kvc_ask_next(struct kvc_asks *asks, struct kvc_ask_deletes *d)
+{
+	u32 nr;
+
+	spin_lock_irq(&asks->lock);
+	nr = min_t(u32, asks->nr_deletes, KVC_ASK_WINDOW);
+	asks->nr_deletes -= nr;
+	memcpy(d->asks, &asks->deletes[asks->nr_deletes],
+	       nr * sizeof(*d->asks));
+	spin_unlock_irq(&asks->lock);
+	return nr;
 }
 
 static void kvc_ask_answer(struct work_struct *work)
 {
 	struct kvc_asks *asks = container_of(work, struct kvc_asks, answer);
-	struct kvc_ask_rec ask;
-	bool have;
+	struct kvc_ask_deletes *d;
+	u32 nr;
 
+	d = kvzalloc(sizeof(*d), GFP_KERNEL);
+	if (!d)
+		return;		/* who asked asks again */
 	do {
-		spin_lock_irq(&asks->lock);
-		have = asks->nr_deletes;
-		if (have)
-			ask = asks->deletes[--asks->nr_deletes];
-		spin_unlock_irq(&asks->lock);
-		if (have)
-			kvc_ask_carry_out(asks->join, &ask);
-	} while (have && !READ_ONCE(asks->join->share->stopping));
+		nr = kvc_ask_next(asks, d);
+		if (nr)
+			kvc_ask_carry_out(asks->join, d, nr);
+	} while (nr && !READ_ONCE(asks->join->share->stopping));
+	kvfree(d);
 }
 
 /* --- life --- */

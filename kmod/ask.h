@@ -27,10 +27,14 @@ void kvc_asks_destroy(struct kvc_join *join);
 /**
  * kvc_ask_delete() - ask the owner of an AG to delete a key in it
  *
- * Return: 0: the request is on its way; -EAGAIN: no AG of ours takes records.
+ * Return: 0: the request goes out with the next that our journals write, or by
+ * kvc_asks_push(); -EAGAIN: no AG of ours takes records.
  */
 int kvc_ask_delete(struct kvc_join *join, struct kvc_hash hash, u32 tenant,
 		   u32 ag);
+
+/* Send what was asked, all of it together. */
+void kvc_asks_push(struct kvc_join *join);
 
 /* An object of another host was read for the first time. Any context. */
 void kvc_ask_touch(struct kvc_join *join, struct kvc_hash hash, u32 ag);

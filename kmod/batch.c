@@ -325,9 +325,25 @@ void kvc_run_start(const struct kvc_run *r, struct kvc_op *op)
 		kvc_delete_start(op);
 }
 
+static void kvc_finish_deletes(struct kvc_window_key *w, u32 n)
+{
+	struct kvc_op *ops[KVC_WINDOW];
+	u32 i;
+
+	BUILD_BUG_ON(KVC_WINDOW > KVC_DELETES_MAX);
+	for (i = 0; i < n; i++)
+		ops[i] = &w[i].op;
+	kvc_deletes_finish(ops, n);
+}
+
 static void kvc_finish(unsigned int nr, struct kvc_window_key *w, u32 n)
 {
 	u32 i;
+
+	if (nr == _IOC_NR(KVCACHE_IOC_DELETE)) {
+		kvc_finish_deletes(w, n);
+		return;
+	}
 
 	if (nr == _IOC_NR(KVCACHE_IOC_PUT)) {
 		/* All records first, so that they share commits. */
@@ -342,10 +358,8 @@ static void kvc_finish(unsigned int nr, struct kvc_window_key *w, u32 n)
 	for (i = 0; i < n; i++) {
 		if (nr == _IOC_NR(KVCACHE_IOC_GET))
 			kvc_get_finish(&w[i].op);
-		else if (nr == _IOC_NR(KVCACHE_IOC_EXISTS))
-			kvc_exists_finish(&w[i].op);
 		else
-			kvc_delete_finish(&w[i].op);
+			kvc_exists_finish(&w[i].op);
 	}
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Delete of one key. The DELETE of a copy is settled when it is durable, also if
+ * Delete of a key, or of several at once. The DELETE of a copy is settled when it is durable, also if
  * the caller has given up by then: what is deleted on media must not be hit.
  */
 #include <linux/ktime.h>
@@ -269,71 +269,219 @@ static u32 kvc_delete_elsewhere(struct kvc_op *op)
 	return ag;
 }
 
-/* Ask the owner of @ag to delete, or to show what counts. */
-static int kvc_delete_ask(struct kvc_op *op, u32 ag, unsigned long *asked)
+/* --- what other hosts own --- */
+
+/**
+ * struct kvc_deletes - deletes that wait for other hosts, all of them together
+ * @join: membership
+ * @ops: their operations
+ * @deadline: jiffies
+ * @pending: bit per operation that has no status yet
+ * @some: there were copies
+ * @left: another host's AG holds one still
+ * @proving: none was left when the proof began, and none came back
+ * @moved: jiffies at which one of @left was last seen to have gone
+ * @proof: that what was read of @proving counts
+ * @shown: jiffies at which an owner was last asked to show that
+ * @asked: by operation: jiffies at which the owner of a copy was last asked
+ * @ag: by operation: whose AG holds a copy, KVC_MAX_AGS: nobody's
+ */
+struct kvc_deletes {
+	struct kvc_join *join;
+	struct kvc_op **ops;
+	unsigned long deadline;
+	u64 pending;
+	u64 some;
+	u64 left;
+	u64 proving;
+	unsigned long moved;
+	struct kvc_proof *proof;
+	unsigned long shown;
+	unsigned long asked[KVC_DELETES_MAX];
+	u32 ag[KVC_DELETES_MAX];
+};
+
+#define kvc_for_each_delete(i, bits)					\
+	for (i = 0; i < KVC_DELETES_MAX; i++)				\
+		if ((bits) & BIT_ULL(i))
+
+static void kvc_deletes_end(struct kvc_deletes *d, u32 i, int status)
 {
-	if (ag == KVC_MAX_AGS ||
-	    time_before(jiffies, *asked + msecs_to_jiffies(KVC_DELETE_ASK_MS)))
-		return 0;
-	*asked = jiffies;
-	return kvc_ask_delete(op->join, op->key->hash, op->key->tenant, ag);
+	d->ops[i]->status = status;
+	d->pending &= ~BIT_ULL(i);
+	d->proving &= ~BIT_ULL(i);
+	d->left &= ~BIT_ULL(i);
 }
 
-/*
- * One round of a delete: look at what other hosts did, delete what is ours.
- * Return: 1: there were copies; 0: there was none; errors. *@ag: another host's
- * that holds one still, or KVC_MAX_AGS.
- */
-static int kvc_delete_round(struct kvc_op *op, u32 *ag)
+/* Is it time to ask an owner (again)? */
+static bool kvc_deletes_ask_due(unsigned long *asked)
 {
-	struct kvc_share *share = op->join->share;
+	if (time_before(jiffies, *asked + msecs_to_jiffies(KVC_DELETE_ASK_MS)))
+		return false;
+	*asked = jiffies;
+	return true;
+}
+
+/* What there is of a key here and with others, after a look at them. */
+static void kvc_deletes_judge(struct kvc_deletes *d, u32 i)
+{
+	struct kvc_op *op = d->ops[i];
+	int err = op->seg ? kvc_delete_copies(op) :
+		  op->status == -ENOENT ? 0 : op->status;
+
+	if (err < 0) {
+		kvc_deletes_end(d, i, err);
+		return;
+	}
+	d->ag[i] = kvc_delete_elsewhere(op);
+	if (err || d->ag[i] != KVC_MAX_AGS)
+		d->some |= BIT_ULL(i);
+	if (d->ag[i] != KVC_MAX_AGS) {
+		d->left |= BIT_ULL(i);
+		return;
+	}
+	if (d->left & BIT_ULL(i))
+		d->moved = jiffies;
+	d->left &= ~BIT_ULL(i);
+}
+
+/* One round: look at what other hosts did, delete what is ours. */
+static void kvc_deletes_look(struct kvc_deletes *d)
+{
+	struct kvc_share *share = d->join->share;
+	u32 i;
 	int err;
 
-	err = kvc_share_wait(share, kvc_share_ticket(share), op->deadline);
-	if (err)
-		return err == -EINTR ? -EAGAIN : err;
-	/* It may have been put here meanwhile, or come to be ours. */
-	kvc_delete_begin(op);
-	err = op->seg ? kvc_delete_copies(op) :
-	      op->status == -ENOENT ? 0 : op->status;
-	*ag = kvc_delete_elsewhere(op);
-	return err;
+	err = kvc_share_wait(share, kvc_share_ticket(share), d->deadline);
+	kvc_for_each_delete(i, err ? d->pending : 0)
+		kvc_deletes_end(d, i, err == -EINTR ? -EAGAIN : err);
+	/* Some may have been put here meanwhile, or come to be ours. */
+	kvc_for_each_delete(i, d->pending)
+		kvc_delete_begin(d->ops[i]);
+	kvc_for_each_delete(i, d->pending)
+		kvc_deletes_judge(d, i);
+}
+
+/* Ask the owners of what is left. */
+static void kvc_deletes_ask(struct kvc_deletes *d)
+{
+	bool some = false;
+	int err;
+	u32 i;
+
+	kvc_for_each_delete(i, d->left) {
+		if (!kvc_deletes_ask_due(&d->asked[i]))
+			continue;
+		err = kvc_ask_delete(d->join, d->ops[i]->key->hash,
+				     d->ops[i]->key->tenant, d->ag[i]);
+		if (err)
+			kvc_deletes_end(d, i, err);
+		some |= !err;
+	}
+	/* In one journal block, if they fit. */
+	if (some)
+		kvc_asks_push(d->join);
+}
+
+/* Those whose proof it was are done. */
+static void kvc_deletes_proved(struct kvc_deletes *d)
+{
+	u32 i;
+
+	kvc_for_each_delete(i, d->proving)
+		kvc_deletes_end(d, i, d->some & BIT_ULL(i) ? 0 : -ENOENT);
+	kvc_proof_reset(d->proof);
+}
+
+/* Have the owner of @ag show what counts: any request does that. */
+static void kvc_deletes_ask_to_show(struct kvc_deletes *d, u32 ag)
+{
+	u32 i = __ffs64(d->proving);
+	int err;
+
+	if (!kvc_deletes_ask_due(&d->shown))
+		return;
+	err = kvc_ask_delete(d->join, d->ops[i]->key->hash,
+			     d->ops[i]->key->tenant, ag);
+	if (!err)
+		kvc_asks_push(d->join);
+	else
+		kvc_for_each_delete(i, d->proving)
+			kvc_deletes_end(d, i, err);
 }
 
 /*
- * Protocol rule 24: done when after a look at what other hosts did no copy is
- * left, and each owner has shown that what was read of it then counts. Return: 1:
- * there were copies; 0: there was none; errors.
+ * A proof is for all of which no copy was left when it began; one that comes back
+ * is left out of it. It waits for others that may be gone in a moment, but not for
+ * an owner that does not answer.
  */
-static int kvc_delete_shared(struct kvc_op *op, int some)
+static void kvc_deletes_prove(struct kvc_deletes *d)
 {
-	unsigned long asked = jiffies - HZ;
-	struct kvc_proof *proof;
-	bool proved = false;
-	int err = 0;
-	u32 ag;
+	u64 gone = d->pending & ~d->left;
+	u32 ag = KVC_MAX_AGS;
 
-	proof = kvc_proof_alloc(op->join);
-	if (!proof)
-		return -ENOMEM;
-	while (!proved && err >= 0) {
-		kvc_proof_begin(op->join, proof);
-		err = kvc_delete_round(op, &ag);
-		if (err < 0)
-			break;
-		some |= err || ag != KVC_MAX_AGS;
-		/* Of what is gone now; with a copy left, it begins anew. */
-		if (ag != KVC_MAX_AGS)
-			kvc_proof_reset(proof);
-		else
-			proved = kvc_proof_complete(op->join, proof, &ag);
-		if (!proved)
-			err = kvc_delete_ask(op, ag, &asked);
-		if (!proved && !err)
+	d->proving &= gone;
+	if (!d->proving) {
+		kvc_proof_reset(d->proof);
+		if (d->left && time_before(jiffies, d->moved +
+					   msecs_to_jiffies(KVC_DELETE_ASK_MS)))
+			return;
+		d->proving = gone;
+	}
+	if (!d->proving)
+		return;
+	if (kvc_proof_complete(d->join, d->proof, &ag))
+		kvc_deletes_proved(d);
+	else if (ag != KVC_MAX_AGS)
+		kvc_deletes_ask_to_show(d, ag);
+}
+
+/*
+ * Protocol rule 24: a delete is done when after a look at what other hosts did no
+ * copy is left, and each owner has shown that what was read of it then counts.
+ */
+static void kvc_deletes_shared(struct kvc_deletes *d)
+{
+	u32 i;
+
+	d->moved = jiffies;
+	d->shown = jiffies - HZ;
+	for (i = 0; i < KVC_DELETES_MAX; i++)
+		d->asked[i] = jiffies - HZ;
+	while (d->pending) {
+		kvc_proof_begin(d->join, d->proof);
+		kvc_deletes_look(d);
+		kvc_deletes_ask(d);
+		kvc_deletes_prove(d);
+		if (d->pending)
 			schedule_timeout_killable(1);
 	}
-	kvfree(proof);
-	return err < 0 ? err : some;
+}
+
+/* The copies of ours that a start has begun with. Return: may others have some? */
+static bool kvc_delete_finish_own(struct kvc_op *op, bool *some)
+{
+	int err = kvc_delete_copies(op);
+
+	*some = err > 0;
+	op->status = err > 0 ? 0 : err ?: -ENOENT;
+	return err >= 0 && op->join->share && !op->own;
+}
+
+static struct kvc_deletes *kvc_deletes_alloc(struct kvc_op **ops)
+{
+	struct kvc_deletes *d = kzalloc(sizeof(*d), GFP_KERNEL);
+
+	if (!d)
+		return NULL;
+	d->join = ops[0]->join;
+	d->ops = ops;
+	d->deadline = ops[0]->deadline;
+	d->proof = kvc_proof_alloc(d->join);
+	if (d->proof)
+		return d;
+	kfree(d);
+	return NULL;
 }
 
 void kvc_delete_start(struct kvc_op *op)
@@ -344,20 +492,44 @@ void kvc_delete_start(struct kvc_op *op)
 		op->status = -EINPROGRESS;
 }
 
+void kvc_deletes_finish(struct kvc_op **ops, u32 n)
+{
+	struct kvc_deletes *d = NULL;
+	u64 begun = 0;
+	bool some;
+	u32 i;
+
+	for (i = 0; i < n; i++)
+		if (ops[i]->status == -EINPROGRESS)
+			begun |= BIT_ULL(i);
+	kvc_for_each_delete(i, begun) {
+		if (!kvc_delete_finish_own(ops[i], &some))
+			continue;
+		if (!d)
+			d = kvc_deletes_alloc(ops);
+		if (!d) {
+			ops[i]->status = -ENOMEM;
+			continue;
+		}
+		d->pending |= BIT_ULL(i);
+		d->some |= some ? BIT_ULL(i) : 0;
+	}
+	if (d) {
+		kvc_deletes_shared(d);
+		kvfree(d->proof);
+		kfree(d);
+	}
+	kvc_for_each_delete(i, begun) {
+		if (!ops[i]->status)
+			kvc_op_stat(ops[i], KVC_STAT_DELETES);
+		if (ops[i]->status == -ETIMEDOUT)
+			kvc_op_stat(ops[i], KVC_STAT_TIMEOUTS);
+	}
+}
+
 void kvc_delete_finish(struct kvc_op *op)
 {
-	int err;
-
-	if (op->status != -EINPROGRESS)
-		return;
-	err = kvc_delete_copies(op);
-	if (err >= 0 && op->join->share && !op->own)
-		err = kvc_delete_shared(op, err);
-	op->status = err > 0 ? 0 : err ?: -ENOENT;
-	if (!op->status)
-		kvc_op_stat(op, KVC_STAT_DELETES);
-	if (op->status == -ETIMEDOUT)
-		kvc_op_stat(op, KVC_STAT_TIMEOUTS);
+	kvc_deletes_finish(&op, 1);
 }
 
 static int kvc_delete_like(const struct kvc_op *op, bool own)
@@ -402,9 +574,9 @@ void kvc_forget_others(const struct kvc_op *op, bool ask)
 		rcu_read_unlock();
 		if (!e)
 			return;
-		if (ask)
-			kvc_ask_delete(join, op->key->hash, op->key->tenant,
-				       seg->ag->number);
+		if (ask && !kvc_ask_delete(join, op->key->hash, op->key->tenant,
+					   seg->ag->number))
+			kvc_asks_push(join);
 		kvc_ag_entry_died(e);
 		kvc_index_remove(&join->index, e);
 		kvc_segment_put_reader(seg);

@@ -149,6 +149,14 @@ bool kvc_exists_hit(struct kvc_join *join, const struct kvc_key *key,
 void kvc_delete_start(struct kvc_op *op);
 void kvc_delete_finish(struct kvc_op *op);
 
+/*
+ * The second half of several, of one membership and with one deadline, at most
+ * KVC_DELETES_MAX: they share looks at what other hosts do, and the proof that it
+ * counts.
+ */
+#define KVC_DELETES_MAX	64
+void kvc_deletes_finish(struct kvc_op **ops, u32 n);
+
 /* Delete the copies of a key in AGs of ours. Return: status. */
 int kvc_delete_own_of(const struct kvc_op *op);
 
