@@ -727,6 +727,66 @@ static void test_same(void)
 		leave(h);
 }
 
+/* --- deletes of many keys in one call --- */
+
+#define MANY	60
+
+/*
+ * Of what the other host has, of what is here, and of what nobody has. Prints what
+ * it took: with --icount in virtual time.
+ */
+static void test_many(void)
+{
+	static struct vt_object theirs[MANY], ours[MANY], nobodys[MANY];
+	struct kvcache_io ios[3 * MANY];
+	struct kvcache_info before, after;
+	unsigned int h, k, n = 0;
+	uint64_t start;
+	ssize_t done;
+
+	format("");
+	join(0, 2);
+	join(1, 2);
+	vt_objects_make(theirs, MANY, "theirs", 1, 1, 6000);
+	vt_objects_make(ours, MANY, "ours", 2, 1, 6000);
+	vt_objects_make(nobodys, MANY, "nobodys", 3, 1, 6000);
+	vt_begin("one call deletes many keys of the other host, of this one, and of nobody");
+	vt_expect(vt_objects_put(hosts[0].kvc, theirs, MANY) == MANY, "puts there");
+	vt_expect(vt_objects_put(hosts[1].kvc, ours, MANY) == MANY, "puts here");
+	expect_hits(1, theirs, MANY);
+	for (k = 0; k < MANY; k++) {
+		kvc_prep(&ios[n++], theirs[k].key, strlen(theirs[k].key));
+		kvc_prep(&ios[n++], ours[k].key, strlen(ours[k].key));
+		kvc_prep(&ios[n++], nobodys[k].key, strlen(nobodys[k].key));
+	}
+	before = info(1);
+	start = vt_ms();
+	done = kvc_batch_delete(hosts[1].kvc, &call, ios, n);
+	start = vt_ms() - start;
+	after = info(1);
+	vt_expect(done == 2 * MANY, "%zd keys deleted", done);
+	for (k = 0; k < n; k++)
+		vt_expect(ios[k].status == (k % 3 == 2 ? -ENOENT : 0),
+			  "delete %u: %d", k, ios[k].status);
+	for (h = 0; h < 2; h++)
+		vt_expect(miss(h) == -ENOENT, "a look at what others did");
+	for (k = 0; k < n; k++)
+		for (h = 0; h < 2; h++)
+			vt_expect(kvc_exists(hosts[h].kvc, &call,
+					     (const void *)(uintptr_t)ios[k].key,
+					     ios[k].key_len, NULL) == -ENOENT,
+				  "key %u is a hit on host %u", k, h);
+	vt_note("%u deletes, %u of them of the other host's objects: %llu ms, %llu passes, %llu requests, %llu journal blocks in %llu writes",
+		n, MANY, (unsigned long long)start,
+		(unsigned long long)(after.refreshes - before.refreshes),
+		(unsigned long long)(after.asks - before.asks),
+		(unsigned long long)(after.journal_blocks - before.journal_blocks),
+		(unsigned long long)(after.journal_commits - before.journal_commits));
+	vt_end();
+	leave(1);
+	leave(0);
+}
+
 /* --- AGs that change hands under load --- */
 
 struct churn {
@@ -908,7 +968,7 @@ int main(int argc, char **argv)
 		{ "evict", test_evict },	{ "crash", test_crash },
 		{ "grants", test_grants },	{ "recall", test_recall },
 		{ "same", test_same },		{ "churn", test_churn },
-		{ "rotten", test_rotten },
+		{ "rotten", test_rotten },	{ "many", test_many },
 	};
 
 	vt_members_env(&pool, 0, MEMBERS);
