@@ -9,6 +9,8 @@
  *	stops for the attachment that sends the next one, be it still attaching.
  *	An attach fails by that, a pool that serves is to be written to abandon.
  *	Reads back what is left.
+ * pace: every live member of every pool: how much data may be on its way to it,
+ *	and what reads from it usually take.
  * ags: every AG of every pool: epoch, journal, segments by state.
  */
 #include <linux/debugfs.h>
@@ -85,9 +87,11 @@ static void kvc_show_ag(struct seq_file *m, struct kvc_ag *ag)
 	mutex_unlock(&ag->lock);
 }
 
-static int kvc_ags_show(struct seq_file *m, void *unused)
+/* Every pool in turn, while it serves. */
+static void kvc_show_pools(struct seq_file *m,
+			   void (*show)(struct seq_file *m, struct kvc_pool *pool))
 {
-	u32 numbers[16], i, k, n;
+	u32 numbers[16], i, n;
 
 	n = min_t(u32, kvc_pool_numbers(numbers, ARRAY_SIZE(numbers)),
 		  ARRAY_SIZE(numbers));
@@ -99,16 +103,62 @@ static int kvc_ags_show(struct seq_file *m, void *unused)
 		if (!kvc_pool_enter(pool)) {
 			seq_printf(m, "pool %u %s\n", pool->number,
 				   pool->g.name);
-			for (k = 0; k < pool->g.nr_ags; k++)
-				if (pool->join->ags[k].owned)
-					kvc_show_ag(m, &pool->join->ags[k]);
+			show(m, pool);
 			kvc_pool_leave(pool);
 		}
 		kvc_pool_put(pool);
 	}
+}
+
+static void kvc_show_ags(struct seq_file *m, struct kvc_pool *pool)
+{
+	u32 i;
+
+	for (i = 0; i < pool->g.nr_ags; i++)
+		if (pool->join->ags[i].owned)
+			kvc_show_ag(m, &pool->join->ags[i]);
+}
+
+static int kvc_ags_show(struct seq_file *m, void *unused)
+{
+	kvc_show_pools(m, kvc_show_ags);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(kvc_ags);
+
+/* --- pace --- */
+
+static void kvc_show_paces(struct seq_file *m, struct kvc_pool *pool)
+{
+	struct kvc_member_set *set = pool->join->set;
+	u32 i, k;
+
+	for (i = 0; i < set->nr; i++) {
+		struct kvc_pace *pace = &set->m[i].pace;
+		u32 limit = READ_ONCE(pace->limit);
+
+		if (kvc_member_health(&set->m[i]) != KVC_HEALTH_LIVE)
+			continue;
+		seq_printf(m, "  member %u limit ", i);
+		if (limit == KVC_PACE_OPEN)
+			seq_puts(m, "none");
+		else
+			seq_printf(m, "%u", limit);
+		seq_printf(m, " writing %d held_back %llu usual_ns",
+			   atomic_read(&pace->writing),
+			   READ_ONCE(pace->held_back));
+		for (k = 0; k < KVC_PACE_CLASSES; k++)
+			seq_printf(m, " %u", READ_ONCE(pace->usual[k]));
+		seq_putc(m, '\n');
+	}
+}
+
+static int kvc_pace_show(struct seq_file *m, void *unused)
+{
+	kvc_show_pools(m, kvc_show_paces);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(kvc_pace);
 
 void kvc_debugfs_init(void)
 {
@@ -118,6 +168,7 @@ void kvc_debugfs_init(void)
 	debugfs_create_file_unsafe("abandon_after", 0600, kvc_debugfs, NULL,
 				   &kvc_abandon_after_fops);
 	debugfs_create_file("ags", 0400, kvc_debugfs, NULL, &kvc_ags_fops);
+	debugfs_create_file("pace", 0400, kvc_debugfs, NULL, &kvc_pace_fops);
 }
 
 void kvc_debugfs_exit(void)

@@ -455,8 +455,11 @@ static void kvc_members_watch(struct work_struct *work)
 	u32 i;
 
 	set->watched = now;
-	for (i = 0; i < set->nr; i++)
+	for (i = 0; i < set->nr; i++) {
 		kvc_member_watch(&set->m[i], now, late);
+		kvc_pace_look(&set->m[i].pace,
+			      kvc_member_health(&set->m[i]) == KVC_HEALTH_LIVE);
+	}
 	if (READ_ONCE(set->watching))
 		queue_delayed_work(set->wq, &set->watch,
 				   msecs_to_jiffies(KVC_WATCH_MS));
@@ -523,6 +526,7 @@ int kvc_members_init(struct kvc_member_set *set, u32 nr)
 		m->max_segments = BIO_MAX_VECS;
 		m->max_segment_bytes = UINT_MAX;
 		INIT_WORK(&m->probe_work, kvc_member_probe);
+		kvc_pace_init(&m->pace, set->submit_wq);
 		if (percpu_counter_init(&m->read_bytes, 0, GFP_KERNEL) ||
 		    percpu_counter_init(&m->written_bytes, 0, GFP_KERNEL))
 			goto no_memory;

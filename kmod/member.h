@@ -16,6 +16,7 @@
 #include <linux/percpu-refcount.h>
 #include <linux/workqueue.h>
 #include "kvc_layout.h"
+#include "pace.h"
 
 enum kvc_health {
 	KVC_HEALTH_LIVE		= 1,	/* KVCACHE_MEMBER_* of the uapi */
@@ -59,6 +60,7 @@ enum kvc_health {
  * @read_bytes: bytes that were asked of the device, padding and metadata
  *	included; to be read by percpu_counter_sum()
  * @written_bytes: likewise
+ * @pace: how much data may be on its way to it
  */
 struct kvc_member {
 	struct kvc_member_set *set;
@@ -94,6 +96,8 @@ struct kvc_member {
 	unsigned long probed;
 	unsigned long probing;
 	struct work_struct probe_work;
+
+	struct kvc_pace pace;
 };
 
 /**

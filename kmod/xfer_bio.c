@@ -19,6 +19,10 @@ static void kvc_part_end(struct kvc_part *p, int error)
 	void (*ended)(void *arg) = x->ended;
 	void *arg = x->ended_arg;
 
+	if (x->write)
+		kvc_pace_wrote(&p->m->pace, p->iter.bi_size);
+	else if (unlikely(p->begun) && !error)
+		kvc_pace_took(&p->m->pace, p->iter.bi_size, p->begun);
 	if (error)
 		cmpxchg(&x->error, 0, error);
 	smp_store_release(&p->done, true);	/* pairs with kvc_part_done() */
@@ -179,7 +183,7 @@ int kvc_xfer_carve(struct kvc_xfer *x, const struct kvc_xfer_desc *d)
 		struct kvc_place place;
 		struct kvc_part *p;
 		sector_t sector;
-		u32 len, chunk;
+		u32 len, chunk, most;
 
 		place = kvc_place_data(d->g, d->segment, d->offset + at - skip,
 				       &run);
@@ -188,7 +192,9 @@ int kvc_xfer_carve(struct kvc_xfer *x, const struct kvc_xfer_desc *d)
 		m = &x->set->m[place.member];
 		sector = (place.block << (KVC_BLOCK_SHIFT - SECTOR_SHIFT)) +
 			 (skip >> SECTOR_SHIFT);
-		run = min3(run - skip, x->hi - at, (u64)m->max_bytes);
+		most = x->write ? kvc_pace_cut(&m->pace, m->max_bytes) :
+				  m->max_bytes;
+		run = min3(run - skip, x->hi - at, (u64)most);
 		chunk = READ_ONCE(m->chunk_sectors);
 		if (chunk)
 			run = min_t(u64, run, kvc_chunk_left(m, chunk, sector));
@@ -219,6 +225,29 @@ int kvc_xfer_carve(struct kvc_xfer *x, const struct kvc_xfer_desc *d)
 
 /* --- sending them --- */
 
+/* It was held back. By now its caller may have given up. */
+static void kvc_part_send(struct kvc_paced *w)
+{
+	struct kvc_part *p = container_of(w, struct kvc_part, paced);
+
+	if (READ_ONCE(p->x->gave_up))
+		kvc_part_end(p, -ETIMEDOUT);
+	else
+		kvc_member_submit(p->m, &p->bio);
+}
+
+/* May it go out now? Writes let reads go first. */
+static bool kvc_part_may(struct kvc_part *p)
+{
+	if (likely(!p->x->write)) {
+		p->begun = kvc_pace_read(&p->m->pace);
+		return true;
+	}
+	p->paced.bytes = p->iter.bi_size;
+	p->paced.send = kvc_part_send;
+	return kvc_pace_write(&p->m->pace, &p->paced);
+}
+
 /* Submit all parts, as far as that goes without waiting for the device. */
 void kvc_xfer_submit(struct kvc_xfer *x)
 {
@@ -230,6 +259,8 @@ void kvc_xfer_submit(struct kvc_xfer *x)
 	for (i = 0; i < x->nr_parts; i++) {
 		struct kvc_part *p = &x->parts[i];
 
+		if (unlikely(!kvc_part_may(p)))
+			continue;
 		/* Once one has to wait, those after it don't overtake it. */
 		if (likely(p->m->nowait && llist_empty(&x->later)))
 			kvc_member_submit(p->m, &p->bio);

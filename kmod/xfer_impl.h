@@ -66,6 +66,8 @@ struct kvc_cursor {
  * @x: the transfer that it belongs to
  * @m: member
  * @later: in the transfer's list of that name
+ * @paced: a write: what may hold it back
+ * @begun: a read: when it went out, if it is timed, or 0
  * @iter: the bio's, as it was before it went out
  * @end: offset in the object at which it ends
  * @done: it has; x->error is set if it failed
@@ -75,6 +77,10 @@ struct kvc_part {
 	struct kvc_xfer *x;
 	struct kvc_member *m;
 	struct llist_node later;
+	union {
+		struct kvc_paced paced;
+		u64 begun;
+	};
 	struct bvec_iter iter;
 	u64 end;
 	bool done;
