@@ -53,6 +53,20 @@ static int kvc_grant_pool(struct kvc_pool *pool, const struct kvcache_grant *u)
 	return err;
 }
 
+static int kvc_grant_prolong(struct kvc_pool *pool,
+			     const struct kvcache_grant *u)
+{
+	const struct kvc_grant grant = {
+		.slot = u->slot,
+		.incarnation = u->incarnation,
+		.until = u->deadline_ns,
+	};
+
+	if (u->ags || u->nr_ags)
+		return -EINVAL;
+	return kvc_pool_prolong(pool, &grant);
+}
+
 long kvc_cluster_grant(void __user *arg)
 {
 	struct kvcache_grant u;
@@ -64,12 +78,14 @@ long kvc_cluster_grant(void __user *arg)
 	err = kvc_struct_in(&u, sizeof(u), arg);
 	if (err)
 		return err;
-	if (u.flags || u.reserved || !u.pool || !u.incarnation)
+	if (u.flags & ~KVCACHE_GRANT_FLAGS || u.reserved || !u.pool ||
+	    !u.incarnation)
 		return -EINVAL;
 	pool = kvc_pool_get(u.pool);
 	if (!pool)
 		return -ENODEV;
-	err = kvc_grant_pool(pool, &u);
+	err = u.flags & KVCACHE_GRANT_PROLONG ? kvc_grant_prolong(pool, &u) :
+						kvc_grant_pool(pool, &u);
 	kvc_pool_put(pool);
 	return err;
 }

@@ -790,7 +790,10 @@ int kvc_join_create(struct kvc_pool *pool, char *reason,
 			kvc_join_free(join);
 		return err;
 	}
+	if (pool->mode == KVCACHE_MODE_GRANTED)
+		kvc_pool_joining(pool, join);
 	err = kvc_join_do(join, reason);
+	kvc_pool_joining(pool, NULL);
 	if (!err) {
 		*out = join;
 		return 0;

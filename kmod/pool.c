@@ -167,6 +167,7 @@ static int kvc_pool_alloc(struct kvc_attach_args *args, struct kvc_pool **out)
 		return -ENOMEM;
 	kref_init(&pool->ref);
 	mutex_init(&pool->life);
+	spin_lock_init(&pool->joining_lock);
 	kvc_watches_init(&pool->watches);
 	init_rwsem(&pool->members_lock);
 	init_completion(&pool->ops_gone);
@@ -423,6 +424,37 @@ static int kvc_pool_join_granted(struct kvc_pool *pool,
 	return err;
 }
 
+void kvc_pool_joining(struct kvc_pool *pool, struct kvc_join *join)
+{
+	spin_lock(&pool->joining_lock);
+	pool->joining = join;
+	spin_unlock(&pool->joining_lock);
+}
+
+static void kvc_join_prolong(struct kvc_join *join, u64 until)
+{
+	WRITE_ONCE(join->granted_until, max(join->granted_until, until));
+}
+
+int kvc_pool_prolong(struct kvc_pool *pool, const struct kvc_grant *grant)
+{
+	struct kvc_join *join;
+	int err = -EAGAIN;
+
+	if (grant->until <= ktime_get_boottime_ns())
+		return -ETIMEDOUT;
+	spin_lock(&pool->joining_lock);
+	join = pool->joining;
+	/* What was granted stands still as long as it is being joined by. */
+	if (join && pool->grant.slot == grant->slot &&
+	    pool->grant.incarnation == grant->incarnation) {
+		kvc_join_prolong(join, grant->until);
+		err = 0;
+	}
+	spin_unlock(&pool->joining_lock);
+	return err;
+}
+
 int kvc_pool_grant(struct kvc_pool *pool, const struct kvc_grant *grant)
 {
 	struct kvc_join *join;
@@ -449,8 +481,7 @@ int kvc_pool_grant(struct kvc_pool *pool, const struct kvc_grant *grant)
 		err = -ESTALE;
 		goto out;
 	}
-	WRITE_ONCE(join->granted_until,
-		   max(join->granted_until, grant->until));
+	kvc_join_prolong(join, grant->until);
 	kvc_own_want(join, grant->epochs);
 out:
 	mutex_unlock(&pool->life);

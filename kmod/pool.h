@@ -77,7 +77,7 @@ struct kvc_grant {
  * @share: the other hosts; NULL: there are none (KVCACHE_MODE_EXCLUSIVE)
  * @wanted_slot: slot that it is to have, KVC_NO_SLOT: any that is free
  * @granted_until: boot time in ns at which the lock service's grant ends;
- *	U64_MAX without one
+ *	U64_MAX without one. Only goes up
  * @beats_begun: heartbeats, as they begin; the heartbeat's alone
  * @beats_shown: the last of them that is down on a majority
  * @beaten: jiffies at which one last began
@@ -147,6 +147,9 @@ enum kvc_pool_state {
  * @staleness_ms: likewise
  * @grant: KVCACHE_MODE_GRANTED: of the present or the last membership; under
  *	@life
+ * @joining_lock: guards @joining
+ * @joining: the membership that @grant is to become, while it is no more than
+ *	that; a call that prolongs it can't wait for @life
  * @fence: registrations with the members, and who lost theirs
  * @stats: counters since attach
  * @gone: its members are closed
@@ -177,6 +180,8 @@ struct kvc_pool {
 	u32 hosts;
 	u32 staleness_ms;
 	struct kvc_grant grant;
+	spinlock_t joining_lock;
+	struct kvc_join *joining;
 	struct kvc_fence fence;
 	struct kvc_stats __percpu *stats;
 	int detaching;
@@ -229,6 +234,19 @@ int kvc_pool_detach(u32 number, unsigned int timeout_ms);
  * owns. Return: as KVCACHE_IOC_GRANT.
  */
 int kvc_pool_grant(struct kvc_pool *pool, const struct kvc_grant *grant);
+
+/**
+ * kvc_pool_prolong() - move the end of a grant that is being joined by
+ * @pool: any
+ * @grant: which, and until when; the rest is not looked at
+ *
+ * Doesn't wait. Return: 0; -EAGAIN: no such join is in progress; -ETIMEDOUT: that
+ * time has passed.
+ */
+int kvc_pool_prolong(struct kvc_pool *pool, const struct kvc_grant *grant);
+
+/* The membership that a grant is being joined by has begun, or (NULL) is over. */
+void kvc_pool_joining(struct kvc_pool *pool, struct kvc_join *join);
 
 /* Pool by number, 0: the lowest. NULL if there is none. */
 struct kvc_pool *kvc_pool_get(u32 number);

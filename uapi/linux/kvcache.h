@@ -588,11 +588,19 @@ struct kvcache_grant_ag {
 	__u64	epoch;
 };
 
+/*
+ * struct kvcache_grant.flags: the host is still joining by an earlier call, which
+ * may take longer than a lease of the service: prolong that grant. Says nothing of
+ * AGs, waits for nothing, and changes nothing else.
+ */
+#define KVCACHE_GRANT_PROLONG	(1U << 0)
+#define KVCACHE_GRANT_FLAGS	(1U << 0)
+
 /**
  * struct kvcache_grant - KVCACHE_IOC_GRANT: what a lock service says that this
  *	host is and owns (CAP_SYS_ADMIN; KVCACHE_MODE_GRANTED)
  * @size: in: sizeof(struct kvcache_grant)
- * @flags: in: 0
+ * @flags: in: KVCACHE_GRANT_*
  * @pool: in: pool number; 0 is not taken here
  * @slot: in: the host's slot
  * @incarnation: in: of the slot: new at every grant of it to a host, and above
@@ -608,6 +616,9 @@ struct kvcache_grant_ag {
  * incarnation prolong the grant and change what is owned, and return at once:
  * KVCACHE_IOC_AGS tells when an AG has been taken over or given up. An AG that is
  * owned with another epoch than the granted one is given up first.
+ *
+ * With KVCACHE_GRANT_PROLONG, and no AGs, while another call with this slot and
+ * incarnation is joining: moves that one's deadline. EAGAIN: there is none.
  *
  * Errors: ESTALE: this incarnation has lapsed, or is not above what the slot
  * shows: get another; EBUSY: the slot is another host's, or the pool is
