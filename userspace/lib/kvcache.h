@@ -321,6 +321,12 @@ int kvc_pools(struct kvc *kvc, uint32_t *pools, unsigned int room);
 int kvc_grant(struct kvc *kvc, unsigned int slot, uint64_t incarnation,
 	      uint64_t deadline_ns, const struct kvcache_grant_ag *ags,
 	      unsigned int nr_ags);
+/*
+ * While a kvc_grant() in another thread is still joining: move its deadline.
+ * -EAGAIN: there is none that joins.
+ */
+int kvc_prolong(struct kvc *kvc, unsigned int slot, uint64_t incarnation,
+		uint64_t deadline_ns);
 /* How many AGs, or slots, the pool has, also if @room was less. */
 int kvc_ags(struct kvc *kvc, struct kvcache_ag_info *ags, unsigned int room);
 int kvc_slots(struct kvc *kvc, struct kvcache_slot_info *slots,

@@ -21,6 +21,21 @@ int kvc_grant(struct kvc *kvc, unsigned int slot, uint64_t incarnation,
 	return kvc_ioctl(kvc, KVCACHE_IOC_GRANT, &grant);
 }
 
+int kvc_prolong(struct kvc *kvc, unsigned int slot, uint64_t incarnation,
+		uint64_t deadline_ns)
+{
+	struct kvcache_grant grant = {
+		.size = sizeof(grant),
+		.flags = KVCACHE_GRANT_PROLONG,
+		.pool = kvc->pool,
+		.slot = slot,
+		.incarnation = incarnation,
+		.deadline_ns = deadline_ns,
+	};
+
+	return kvc_ioctl(kvc, KVCACHE_IOC_GRANT, &grant);
+}
+
 int kvc_ags(struct kvc *kvc, struct kvcache_ag_info *ags, unsigned int room)
 {
 	unsigned int done = 0;
