@@ -177,6 +177,16 @@ static void lease_is_over(struct agent *a)
 	give_slot_up(a, false);
 }
 
+/* A join may take longer than a lease: its grant grows with ours. */
+static void prolong_join(struct agent *a)
+{
+	if (a->state != AGENT_JOIN || !worker_busy(a->worker) ||
+	    a->job.kind != JOB_GRANT || a->job.incarnation != a->incarnation)
+		return;
+	if (!kernel_prolong(a->kernel, a->slot, a->incarnation, a->deadline_ns))
+		a->joining_deadline_ns = a->deadline_ns;
+}
+
 static void renew(struct agent *a)
 {
 	uint64_t asked = agent_boot_ns(), ttl_ms, reserved_ms;
@@ -197,6 +207,7 @@ static void renew(struct agent *a)
 	a->ttl_ms = ttl_ms;
 	a->deadline_ns = plan_deadline(asked, ttl_ms, reserved_ms, a->pool.q_ms);
 	a->renew_ms = asked / 1000000 + ttl_ms / 3;
+	prolong_join(a);
 }
 
 static void revoke_old(struct agent *a)
@@ -635,7 +646,7 @@ static void joined(struct agent *a)
 
 	if (a->job.incarnation != a->incarnation)
 		return;
-	if (error == -ESTALE && agent_boot_ns() >= a->job.deadline_ns)
+	if (error == -ESTALE && agent_boot_ns() >= a->joining_deadline_ns)
 		error = -ETIMEDOUT;
 	switch (-error) {
 	case 0:
@@ -667,7 +678,7 @@ static void joined(struct agent *a)
 	a->state = AGENT_UP;
 	a->up_since_ms = agent_boot_ms();
 	a->told_version = 0;
-	a->told_deadline_ns = a->job.deadline_ns;
+	a->told_deadline_ns = a->joining_deadline_ns;
 	a->nr_told = 0;
 	a->job_ms = 0;
 	a->stale = true;
@@ -820,8 +831,10 @@ static void start_job(struct agent *a)
 			simple_job(a, JOB_LOOK);
 		break;
 	case AGENT_JOIN:
-		if (now >= a->retry_ms)
+		if (now >= a->retry_ms) {
+			a->joining_deadline_ns = a->deadline_ns;
 			grant(a, ags, 0, a->deadline_ns);
+		}
 		break;
 	case AGENT_UP:
 		nr = wanted(a, ags);

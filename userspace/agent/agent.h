@@ -101,6 +101,7 @@ struct agent_counters {
  * @nr_told: how many
  * @told_version: of the map for which that is right
  * @told_deadline_ns: and the deadline
+ * @joining_deadline_ns: that of the grant by which the kernel is joining
  * @give_back: it shall be told that nothing is owned any more
  * @report: as it stands in etcd, NULL: none
  * @backoff_ms: before the next try to attach or to join
@@ -157,6 +158,7 @@ struct agent {
 	uint32_t nr_told;
 	uint64_t told_version;
 	uint64_t told_deadline_ns;
+	uint64_t joining_deadline_ns;
 	bool give_back;
 	char *report;
 	uint32_t backoff_ms;

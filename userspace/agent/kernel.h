@@ -66,6 +66,12 @@ int kernel_info(struct kernel *k, struct kernel_pool *pool);
 int kernel_grant(struct kernel *k, uint32_t slot, uint64_t incarnation,
 		 uint64_t deadline_ns, const struct kvcache_grant_ag *ags,
 		 uint32_t nr_ags);
+/*
+ * While a kernel_grant() of another thread joins: move its deadline. Does not
+ * block. -EAGAIN: none does; -EINVAL: this kernel can't.
+ */
+int kernel_prolong(struct kernel *k, uint32_t slot, uint64_t incarnation,
+		   uint64_t deadline_ns);
 /* How many there are, at most @room. */
 int kernel_ags(struct kernel *k, struct kvcache_ag_info *ags, uint32_t room);
 int kernel_slots(struct kernel *k, struct kvcache_slot_info *slots,

@@ -301,6 +301,12 @@ int kernel_grant(struct kernel *k, uint32_t slot, uint64_t incarnation,
 	return kvc_grant(k->kvc, slot, incarnation, deadline_ns, ags, nr_ags);
 }
 
+int kernel_prolong(struct kernel *k, uint32_t slot, uint64_t incarnation,
+		   uint64_t deadline_ns)
+{
+	return kvc_prolong(k->kvc, slot, incarnation, deadline_ns);
+}
+
 int kernel_ags(struct kernel *k, struct kvcache_ag_info *ags, uint32_t room)
 {
 	int count = kvc_ags(k->kvc, ags, room);

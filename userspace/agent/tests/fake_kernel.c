@@ -54,6 +54,9 @@ struct fake_ag {
  * @loaded_ns: when it knows what stands in the journals
  * @cut: it can't reach the media
  * @lost: somebody else detaches the pool
+ * @joining: incarnation that joins just now; it and what follows without the lock,
+ *	which is one for all threads
+ * @prolonged_ns: deadline that its grant was moved to
  * @ags: AGs
  */
 struct fake_host {
@@ -67,6 +70,8 @@ struct fake_host {
 	uint64_t loaded_ns;
 	uint32_t cut;
 	uint32_t lost;
+	uint64_t joining;
+	uint64_t prolonged_ns;
 	struct fake_ag ags[FAKE_AGS];
 };
 
@@ -91,6 +96,7 @@ struct fake_slot {
  * @lease_ms: of the label
  * @q_ms: of the label
  * @join_ms: how long a join takes
+ * @old: it knows no way to prolong a grant meanwhile
  * @load_ms: after a join, how long next_epoch is not known
  * @take_ms: how long a takeover takes
  * @release_ms: and giving up
@@ -104,6 +110,7 @@ struct fake_pool {
 	uint32_t lease_ms;
 	uint32_t q_ms;
 	uint32_t join_ms;
+	uint32_t old;
 	uint32_t load_ms;
 	uint32_t take_ms;
 	uint32_t release_ms;
@@ -346,8 +353,40 @@ int kernel_detach(struct kernel *k, unsigned int timeout_ms)
 	return 0;
 }
 
+/* It takes its time. Return: the deadline that its grant has by then. */
+static uint64_t be_joining(struct kernel *k, uint64_t incarnation,
+			   uint64_t deadline_ns)
+{
+	uint64_t end = now_ns() + (uint64_t)k->pool->join_ms * 1000000;
+	uint64_t prolonged;
+
+	__atomic_store_n(&k->me->prolonged_ns, deadline_ns, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&k->me->joining, incarnation, __ATOMIC_SEQ_CST);
+	/* What has run out in between has run out. */
+	do {
+		usleep(10000);
+		prolonged = __atomic_load_n(&k->me->prolonged_ns, __ATOMIC_SEQ_CST);
+	} while (now_ns() < end && now_ns() < prolonged);
+	__atomic_store_n(&k->me->joining, 0, __ATOMIC_SEQ_CST);
+	return __atomic_load_n(&k->me->prolonged_ns, __ATOMIC_SEQ_CST);
+}
+
+int kernel_prolong(struct kernel *k, uint32_t slot, uint64_t incarnation,
+		   uint64_t deadline_ns)
+{
+	(void)slot;
+	if (k->pool->old)
+		return -EINVAL;
+	if (now_ns() >= deadline_ns)
+		return -ETIMEDOUT;
+	if (__atomic_load_n(&k->me->joining, __ATOMIC_SEQ_CST) != incarnation)
+		return -EAGAIN;
+	__atomic_store_n(&k->me->prolonged_ns, deadline_ns, __ATOMIC_SEQ_CST);
+	return 0;
+}
+
 static int join(struct kernel *k, uint32_t slot, uint64_t incarnation,
-		uint64_t deadline_ns)
+		uint64_t *deadline_ns)
 {
 	struct fake_slot *s = &k->pool->slots[slot];
 	uint32_t i;
@@ -368,7 +407,7 @@ static int join(struct kernel *k, uint32_t slot, uint64_t incarnation,
 		return -EIO;
 	/* It blocks, and takes no other grant meanwhile. */
 	unlock(k);
-	usleep(k->pool->join_ms * 1000);
+	*deadline_ns = be_joining(k, incarnation, *deadline_ns);
 	lock(k);
 	*s = (struct fake_slot) {
 		.state = KVCACHE_SLOT_ACTIVE,
@@ -376,13 +415,13 @@ static int join(struct kernel *k, uint32_t slot, uint64_t incarnation,
 		.incarnation = incarnation,
 		.sequence = s->sequence + 1,
 	};
-	if (now_ns() >= deadline_ns)
+	if (now_ns() >= *deadline_ns)
 		return -ESTALE;
 	k->me->up = 1;
 	k->me->slot = slot;
 	k->me->incarnation = incarnation;
 	k->me->loaded_ns = now_ns() + (uint64_t)k->pool->load_ms * 1000000;
-	say(k, now_ns(), "join", ",\"deadline\":%" PRIu64, deadline_ns);
+	say(k, now_ns(), "join", ",\"deadline\":%" PRIu64, *deadline_ns);
 	return 0;
 }
 
@@ -448,7 +487,7 @@ int kernel_grant(struct kernel *k, uint32_t slot, uint64_t incarnation,
 		if (me->slot != slot || me->incarnation != incarnation)
 			error = -EBUSY;
 	} else {
-		error = join(k, slot, incarnation, deadline_ns);
+		error = join(k, slot, incarnation, &deadline_ns);
 	}
 	if (error)
 		goto out;
@@ -559,6 +598,8 @@ __attribute__((constructor)) static void make(void)
 			pool->q_ms = v;
 		else if (!strcmp(word, "join"))
 			pool->join_ms = v;
+		else if (!strcmp(word, "old"))
+			pool->old = v;
 		else if (!strcmp(word, "load"))
 			pool->load_ms = v;
 		else if (!strcmp(word, "take"))
