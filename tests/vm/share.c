@@ -594,6 +594,70 @@ static void test_grants(void)
 	leave(1);
 }
 
+/* --- a join that takes longer than its grant --- */
+
+#define BRIEF_NS	8000000000ULL	/* less than the join takes */
+
+/**
+ * struct prolonger - a thread that does what an agent does during a join
+ * @g: the grant
+ * @stop: it has joined
+ * @times: how often it was prolonged
+ * @error: first that was neither that nor EAGAIN
+ */
+struct prolonger {
+	struct grantee g;
+	bool stop;
+	unsigned int times;
+	int error;
+};
+
+static void *prolong_it(void *argument)
+{
+	struct prolonger *p = argument;
+
+	while (!__atomic_load_n(&p->stop, __ATOMIC_ACQUIRE)) {
+		int err = kvc_prolong(hosts[0].kvc, p->g.slot, p->g.incarnation,
+				      boot_ns() + BRIEF_NS);
+
+		p->times += !err;
+		if (err && err != -EAGAIN && !p->error)
+			p->error = err;
+		vt_sleep_ms(100);
+	}
+	return NULL;
+}
+
+static void test_prolong(void)
+{
+	struct prolonger p = { .g = { .slot = 2, .incarnation = 1 } };
+	pthread_t thread;
+	int err;
+
+	format("");
+	join_granted(0, &p.g);
+	crash(0);
+	vt_begin("a join that takes longer than its grant: it is prolonged meanwhile");
+	/* The slot of a dead host: it is watched for a lease, and then for Q. */
+	p.g.incarnation = 2;
+	join_granted(0, NULL);
+	err = kvc_prolong(hosts[0].kvc, p.g.slot, p.g.incarnation,
+			  boot_ns() + BRIEF_NS);
+	vt_expect(err == -EAGAIN, "prolonging what is not granted: %d", err);
+	vt_need(!pthread_create(&thread, NULL, prolong_it, &p), "a thread");
+	err = grant_until(0, &p.g, boot_ns() + BRIEF_NS);
+	__atomic_store_n(&p.stop, true, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+	vt_expect(!err && p.times && !p.error, "grant: %d, prolonged %u times: %d",
+		  err, p.times, p.error);
+	vt_expect(info(0).incarnation == 2, "incarnation");
+	err = kvc_prolong(hosts[0].kvc, p.g.slot, p.g.incarnation,
+			  boot_ns() + BRIEF_NS);
+	vt_expect(err == -EAGAIN, "prolonging what has joined: %d", err);
+	vt_end();
+	leave(0);
+}
+
 static bool may_write(const struct kvcache_ag_info *info)
 {
 	return info->state == KVCACHE_AG_TAKING ||
@@ -966,7 +1030,8 @@ int main(int argc, char **argv)
 	static const struct vt_test tests[] = {
 		{ "visible", test_visible },	{ "refused", test_refused },
 		{ "evict", test_evict },	{ "crash", test_crash },
-		{ "grants", test_grants },	{ "recall", test_recall },
+		{ "grants", test_grants },	{ "prolong", test_prolong },
+		{ "recall", test_recall },
 		{ "same", test_same },		{ "churn", test_churn },
 		{ "rotten", test_rotten },	{ "many", test_many },
 	};
