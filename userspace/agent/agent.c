@@ -450,7 +450,7 @@ static void tell_errors(struct agent *a)
 static void fill_report(const struct agent *a, struct cluster_report *r)
 {
 	static struct plan_epoch held[KERNEL_AGS_MAX], refused[KERNEL_AGS_MAX],
-		floors[KERNEL_AGS_MAX];
+		floors[KERNEL_AGS_MAX], lost[KERNEL_AGS_MAX];
 	static struct kvcache_grant_ag ags[KERNEL_AGS_MAX];
 	uint32_t i;
 
@@ -466,6 +466,7 @@ static void fill_report(const struct agent *a, struct cluster_report *r)
 		.held = held,
 		.refused = refused,
 		.floors = floors,
+		.lost = lost,
 	};
 	for (i = 0; i < a->nr_ags; i++) {
 		const struct kvcache_ag_info *ag = &a->ags[i];
@@ -486,6 +487,8 @@ static void fill_report(const struct agent *a, struct cluster_report *r)
 				.epoch = told->epoch,
 				.next = ag->next_epoch,
 			};
+		if (ag->state == KVCACHE_AG_LOST)
+			lost[r->nr_lost++] = (struct plan_epoch) { .ag = i };
 		/* What the leader can't know by counting. */
 		if (!told && ag->next_epoch > epoch + 1)
 			floors[r->nr_floors++] = (struct plan_epoch) {

@@ -132,6 +132,7 @@ char *cluster_report_value(const struct cluster_report *report)
 	add_epochs(object, "held", report->held, host->nr_held, false);
 	add_epochs(object, "refused", report->refused, host->nr_refused, true);
 	add_epochs(object, "floors", report->floors, report->nr_floors, false);
+	add_epochs(object, "lost", report->lost, report->nr_lost, false);
 	return print(object);
 }
 
@@ -168,6 +169,7 @@ static void free_report(struct cluster_report *report)
 	free(report->held);
 	free(report->refused);
 	free(report->floors);
+	free(report->lost);
 	memset(report, 0, sizeof(*report));
 }
 
@@ -190,7 +192,11 @@ static bool parse_report(struct cluster_report *report, uint32_t slot,
 		parse_epochs(object, "refused", true, &report->refused,
 			     &host->nr_refused) &&
 		parse_epochs(object, "floors", false, &report->floors,
-			     &report->nr_floors);
+			     &report->nr_floors) &&
+		/* Agents before this one said nothing of that. */
+		(!cJSON_GetObjectItem(object, "lost") ||
+		 parse_epochs(object, "lost", false, &report->lost,
+			      &report->nr_lost));
 	host->held = report->held;
 	host->refused = report->refused;
 	cJSON_Delete(object);

@@ -62,6 +62,8 @@ struct cluster_slot {
  * @refused: for @host
  * @floors: epochs that its kernel would take, where above the map's
  * @nr_floors: how many
+ * @lost: AGs whose home its kernel can't reach; of these epochs nothing is said
+ * @nr_lost: how many
  */
 struct cluster_report {
 	bool there;
@@ -70,6 +72,8 @@ struct cluster_report {
 	struct plan_epoch *refused;
 	struct plan_epoch *floors;
 	uint32_t nr_floors;
+	struct plan_epoch *lost;
+	uint32_t nr_lost;
 };
 
 /**

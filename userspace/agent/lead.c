@@ -19,6 +19,7 @@
  * @hosts: all whose lease holds
  * @floors: per AG
  * @homes: per AG
+ * @lost: per AG
  * @view: made of these
  * @step: what is done
  */
@@ -28,6 +29,7 @@ struct leading {
 	struct plan_host hosts[KVCACHE_HOSTS_MAX];
 	uint64_t floors[KERNEL_AGS_MAX];
 	uint32_t homes[KERNEL_AGS_MAX];
+	bool lost[KERNEL_AGS_MAX];
 	struct plan_view view;
 	struct plan_step step;
 };
@@ -88,6 +90,25 @@ static bool nobody_else_is_there(struct agent *a)
 	return true;
 }
 
+/* Lost is what every host that has joined calls lost. */
+static void collect_lost(const struct agent *a, struct leading *l)
+{
+	uint32_t calls[KERNEL_AGS_MAX] = { 0 }, hosts = 0, i, j;
+
+	for (i = 0; i < CLUSTER_SLOTS; i++) {
+		const struct cluster_report *r = &a->cluster.reports[i];
+
+		if (!a->cluster.slots[i].taken || !r->there || !r->host.joined)
+			continue;
+		hosts++;
+		for (j = 0; j < r->nr_lost; j++)
+			if (r->lost[j].ag < l->nr_ags)
+				calls[r->lost[j].ag]++;
+	}
+	for (i = 0; i < l->nr_ags; i++)
+		l->lost[i] = hosts && calls[i] == hosts;
+}
+
 static void collect_hosts(const struct agent *a, struct leading *l)
 {
 	uint32_t i, j, n = 0;
@@ -118,7 +139,9 @@ static void collect_hosts(const struct agent *a, struct leading *l)
 		.q = a->pool.q_ms != 0,
 		.floors = l->floors,
 		.homes = l->homes,
+		.lost = l->lost,
 	};
+	collect_lost(a, l);
 }
 
 static bool collect(struct agent *a, struct leading *l)

@@ -182,6 +182,12 @@ static uint32_t home_of(const struct planning *p, uint32_t number)
 	return p->view->homes ? p->view->homes[number] % HOMES_MAX : 0;
 }
 
+/* Can nobody own it now? */
+static bool is_lost(const struct planning *p, uint32_t number)
+{
+	return p->view->lost && p->view->lost[number];
+}
+
 /* Does this host own the AG, and go on to own it? */
 static bool keeps(const struct planning *p, const struct share *share,
 		  uint32_t number)
@@ -189,7 +195,8 @@ static bool keeps(const struct planning *p, const struct share *share,
 	const struct plan_ag *ag = &p->ags[number];
 
 	return ag->slot == share->host->slot && !ag->release &&
-	       ag->incarnation == share->host->incarnation;
+	       ag->incarnation == share->host->incarnation &&
+	       !is_lost(p, number);
 }
 
 /*
@@ -198,8 +205,10 @@ static bool keeps(const struct planning *p, const struct share *share,
  */
 static void make_shares(struct planning *p)
 {
-	uint32_t i, j;
+	uint32_t i, j, nr_ags = 0;
 
+	for (i = 0; i < p->nr_ags; i++)
+		nr_ags += !is_lost(p, i);
 	for (i = 0; i < p->view->nr_hosts && p->nr_shares < HOSTS_MAX; i++) {
 		const struct plan_host *host = &p->view->hosts[i];
 		struct share *share = &p->shares[p->nr_shares];
@@ -219,8 +228,8 @@ static void make_shares(struct planning *p)
 		return;
 	qsort(p->shares, p->nr_shares, sizeof(p->shares[0]), by_keep);
 	for (i = 0; i < p->nr_shares; i++)
-		p->shares[i].quota = p->nr_ags / p->nr_shares +
-				     (i < p->nr_ags % p->nr_shares);
+		p->shares[i].quota = nr_ags / p->nr_shares +
+				     (i < nr_ags % p->nr_shares);
 }
 
 /* Of a host with too many, those go whose homes it has most of. */
@@ -275,7 +284,7 @@ static void hand_out(struct planning *p)
 		struct share *share;
 		uint64_t epoch;
 
-		if (ag->slot != PLAN_NOBODY)
+		if (ag->slot != PLAN_NOBODY || is_lost(p, i))
 			continue;
 		share = neediest(p, i);
 		if (!share)

@@ -88,6 +88,8 @@ struct plan_host {
  * @q: Q is not 0: areas have to be left alone at all
  * @floors: per AG the lowest epoch that kernels would take, as far as known
  * @homes: per AG the member that its journals are on; NULL: not known
+ * @lost: per AG: no host that has joined can reach that member, so none can own it
+ *	(protocol rule 30); NULL: none is
  */
 struct plan_view {
 	const struct plan_host *hosts;
@@ -97,6 +99,7 @@ struct plan_view {
 	bool q;
 	const uint64_t *floors;
 	const uint32_t *homes;
+	const bool *lost;
 };
 
 /**
@@ -120,7 +123,8 @@ struct plan_step {
 /*
  * The next version of the map of @nr_ags AGs, in place: @version is what it will
  * have. Each host that has joined and is not leaving gets its share, one AG more
- * or less; nothing moves that need not move for that.
+ * or less; nothing moves that need not move for that. An AG that is lost is nobody's
+ * share: it stays with the owner that it has, or without one.
  */
 void plan_next(struct plan_ag *ags, uint32_t nr_ags, uint64_t version,
 	       const struct plan_view *view, struct plan_step *step);

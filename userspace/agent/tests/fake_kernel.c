@@ -96,6 +96,7 @@ struct fake_slot {
  * @lease_ms: of the label
  * @q_ms: of the label
  * @join_ms: how long a join takes
+ * @gone: 1 + the member that is gone, 0: none is
  * @old: it knows no way to prolong a grant meanwhile
  * @load_ms: after a join, how long next_epoch is not known
  * @take_ms: how long a takeover takes
@@ -111,6 +112,7 @@ struct fake_pool {
 	uint32_t q_ms;
 	uint32_t join_ms;
 	uint32_t old;
+	uint32_t gone;
 	uint32_t load_ms;
 	uint32_t take_ms;
 	uint32_t release_ms;
@@ -181,12 +183,21 @@ static void lose_lease(struct kernel *k, uint64_t when)
 	say(k, when, "lapse", "%s", "");
 }
 
+#define FAKE_MEMBERS 4
+
+/* Protocol rule 30: the member that an AG's journals are on. */
+static bool home_is_gone(const struct kernel *k, uint32_t number)
+{
+	return k->pool->gone && number % FAKE_MEMBERS == k->pool->gone - 1;
+}
+
 static void begin_ag(struct kernel *k, uint32_t number, uint64_t now)
 {
 	struct fake_ag *ag = &k->me->ags[number];
 
 	if (!ag->granted || ag->state == KVCACHE_AG_TAKING ||
-	    ag->state == KVCACHE_AG_OWNED || ag->state == KVCACHE_AG_RELEASING)
+	    ag->state == KVCACHE_AG_OWNED || ag->state == KVCACHE_AG_RELEASING ||
+	    home_is_gone(k, number))
 		return;
 	if (now < k->me->loaded_ns || ag->granted < next_epoch(k, number)) {
 		ag->error = EAGAIN;
@@ -517,11 +528,12 @@ int kernel_ags(struct kernel *k, struct kvcache_ag_info *ags, uint32_t room)
 
 		ags[i] = (struct kvcache_ag_info) {
 			.ag = i,
-			.state = ag->state,
+			.state = ag->state == KVCACHE_AG_FOLLOWED &&
+				 home_is_gone(k, i) ? KVCACHE_AG_LOST : ag->state,
 			.epoch = ag->epoch,
 			.shown = known ? k->pool->epochs[i] : 0,
 			.next_epoch = known ? next_epoch(k, i) : 0,
-			.home = i % 4,
+			.home = i % FAKE_MEMBERS,
 			.error = ag->error,
 		};
 	}
@@ -598,6 +610,8 @@ __attribute__((constructor)) static void make(void)
 			pool->q_ms = v;
 		else if (!strcmp(word, "join"))
 			pool->join_ms = v;
+		else if (!strcmp(word, "gone"))
+			pool->gone = v;
 		else if (!strcmp(word, "old"))
 			pool->old = v;
 		else if (!strcmp(word, "load"))

@@ -55,6 +55,8 @@ void test_cluster_reads_what_agents_write(void **state)
 		.refused = refused,
 		.floors = floors,
 		.nr_floors = 1,
+		.lost = floors,
+		.nr_lost = 1,
 	};
 	const struct plan_ag ags[] = {
 		{ .slot = PLAN_NOBODY, .epoch = 2, .since = 1 },
@@ -98,6 +100,8 @@ void test_cluster_reads_what_agents_write(void **state)
 	assert_int_equal(c.reports[3].host.held[0].epoch, 4);
 	assert_int_equal(c.reports[3].host.refused[0].next, 9);
 	assert_int_equal(c.reports[3].floors[0].epoch, 3);
+	assert_int_equal(c.reports[3].nr_lost, 1);
+	assert_int_equal(c.reports[3].lost[0].ag, c.reports[3].floors[0].ag);
 	assert_int_equal(c.counter, 17);
 	assert_int_equal(c.counter_mod, 7);
 	assert_int_equal(c.leader_create, 5);

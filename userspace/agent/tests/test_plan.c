@@ -246,6 +246,40 @@ void test_plan_death_moves_only_the_dead_hosts(void **state)
 	assert_false(step(&w));
 }
 
+void test_plan_lost_groups_are_nobodys_share(void **state)
+{
+	bool lost[12] = { false };
+	struct world w;
+	uint32_t i;
+
+	(void)state;
+	world(&w, 12);
+	w.view.lost = lost;
+	for (i = 0; i < 3; i++)
+		add_host(&w, i);
+	settle(&w);
+	for (i = 0; i < 12; i++)
+		lost[i] = w.ags[i].slot == 1;
+	/* They stay with who has them, who gets a share of the others. */
+	assert_int_equal(settle(&w), 2);
+	assert_int_equal(owned(&w, 1), 6);
+	/* When their owner is gone they get no other. */
+	remove_host(&w, 1);
+	assert_int_equal(settle(&w), 2);
+	assert_int_equal(owned(&w, PLAN_NOBODY), 4);
+	/* Who comes gets a share of the others. */
+	add_host(&w, 3);
+	settle(&w);
+	for (i = 0; i < 3; i++)
+		assert_in_range(owned(&w, w.hosts[i].slot), 2, 3);
+	assert_int_equal(owned(&w, PLAN_NOBODY), 4);
+	/* When they are found again all have equal shares. */
+	memset(lost, 0, sizeof(lost));
+	settle(&w);
+	for (i = 0; i < 3; i++)
+		assert_int_equal(owned(&w, w.hosts[i].slot), 4);
+}
+
 void test_plan_a_new_incarnation_is_another_host(void **state)
 {
 	struct world w;

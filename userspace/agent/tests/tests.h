@@ -16,6 +16,7 @@
 	X(test_plan_release_waits_for_the_owner)		\
 	X(test_plan_a_stale_report_confirms_nothing)		\
 	X(test_plan_death_moves_only_the_dead_hosts)		\
+	X(test_plan_lost_groups_are_nobodys_share)		\
 	X(test_plan_a_new_incarnation_is_another_host)		\
 	X(test_plan_leave_hands_over)				\
 	X(test_plan_the_last_host_may_leave)			\
