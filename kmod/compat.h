@@ -9,6 +9,7 @@
 #include <linux/blkdev.h>
 #include <linux/err.h>
 #include <linux/fs_struct.h>
+#include <linux/memremap.h>
 #include <linux/mm.h>
 #include <linux/pr.h>
 #include <linux/uio.h>
@@ -142,19 +143,57 @@ static inline void *kvc_bdev_open_in_work(const char *path, void *holder,
 }
 
 /*
+ * Peer memory: that of a PCI device, in a user's mapping. Before 6.3 there is none
+ * that can be pinned.
+ */
+#if defined(CONFIG_PCI_P2PDMA) && LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
+static inline bool kvc_page_is_peer(const struct page *page)
+{
+	return is_pci_p2pdma_page(page);
+}
+
+static inline bool kvc_bdev_takes_peer(struct block_device *bdev)
+{
+	return blk_queue_pci_p2pdma(bdev_get_queue(bdev));
+}
+
+/* May they stand in one request? */
+static inline bool kvc_pages_alike(const struct page *a, const struct page *b)
+{
+	return zone_device_pages_have_same_pgmap(a, b);
+}
+#else
+static inline bool kvc_page_is_peer(const struct page *page)
+{
+	return false;
+}
+
+static inline bool kvc_bdev_takes_peer(struct block_device *bdev)
+{
+	return false;
+}
+
+static inline bool kvc_pages_alike(const struct page *a, const struct page *b)
+{
+	return true;
+}
+#endif
+
+/*
  * iov_iter_extract_pages() of 6.3: pages of user memory are pinned, those of
- * kernel memory are not. Advances @i.
+ * kernel memory are not. Advances @i. Without @peer, peer memory is -EREMOTEIO.
  */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
 static inline ssize_t kvc_iter_extract(struct iov_iter *i, struct page **pages,
-				       size_t bytes, unsigned int nr,
+				       size_t bytes, unsigned int nr, bool peer,
 				       size_t *offset)
 {
-	return iov_iter_extract_pages(i, &pages, bytes, nr, 0, offset);
+	return iov_iter_extract_pages(i, &pages, bytes, nr,
+				      peer ? ITER_ALLOW_P2PDMA : 0, offset);
 }
 #else
 static inline ssize_t kvc_iter_extract(struct iov_iter *i, struct page **pages,
-				       size_t bytes, unsigned int nr,
+				       size_t bytes, unsigned int nr, bool peer,
 				       size_t *offset)
 {
 	unsigned long address;

@@ -289,6 +289,7 @@ static bool kvc_bdev_fits_again(const struct kvc_member *m,
 	       !(bdev_dma_alignment(bdev) & ~set->dma_mask) &&
 	       !((bdev_logical_block_size(bdev) - 1) & ~set->block_mask) &&
 	       (bdev_nowait(bdev) || !m->nowait) &&
+	       (kvc_bdev_takes_peer(bdev) || !set->peer) &&
 	       (!bdev_write_cache(bdev) || m->volatile_cache);
 }
 
@@ -499,6 +500,7 @@ int kvc_members_init(struct kvc_member_set *set, u32 nr)
 
 	memset(set, 0, sizeof(*set));
 	set->nr = nr;
+	set->peer = true;
 	set->suspect_ms = KVC_SUSPECT_MS;
 	set->fail_ms = KVC_FAIL_MS;
 	INIT_DELAYED_WORK(&set->watch, kvc_members_watch);
@@ -564,6 +566,7 @@ int kvc_member_open(struct kvc_member_set *set, u32 index, const char *path)
 	kvc_member_take(m, handle, bdev);
 	set->dma_mask = max(set->dma_mask, m->dma_mask);
 	set->block_mask = max(set->block_mask, m->block_mask);
+	set->peer &= kvc_bdev_takes_peer(bdev);
 	WRITE_ONCE(m->health, KVC_HEALTH_LIVE);
 	return 0;
 

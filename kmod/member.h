@@ -106,6 +106,7 @@ struct kvc_member {
  * @m: members, by index
  * @dma_mask: the largest of the open members'
  * @block_mask: the largest of the open members'
+ * @peer: all of the open members take peer memory
  * @abandoned: a simulated crash: no bio is submitted any more
  * @refused: a write that a member's reservation refused: this host has been
  *	fenced. Set by completions, reset by who joins anew
@@ -134,6 +135,7 @@ struct kvc_member_set {
 	struct kvc_member m[KVC_MAX_MEMBERS];
 	unsigned int dma_mask;
 	unsigned int block_mask;
+	bool peer;
 	bool abandoned;
 	bool refused;
 	atomic64_t refusals;

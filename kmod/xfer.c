@@ -82,6 +82,7 @@ static struct kvc_xfer *kvc_xfer_alloc(const struct kvc_xfer_desc *d)
 	x->write = d->write;
 	x->crc = d->crc;
 	x->pinned = false;
+	x->peer = false;
 	x->gaps = false;
 	x->state = d->crc_seed;
 	x->bytes = d->bytes;

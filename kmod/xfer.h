@@ -76,8 +76,8 @@ struct kvc_xfer_desc {
  * of one call go out under one plug. Pinning may sleep, but nothing here waits
  * for a device.
  *
- * Return: the transfer, or ERR_PTR(-EFAULT, -ENOMEM, -EINVAL): then nothing
- * was submitted and @release was NOT called.
+ * Return: the transfer, or ERR_PTR(-EFAULT, -ENOMEM, -EINVAL; -EOPNOTSUPP for
+ * peer memory that members can't reach): then nothing was submitted and @release was NOT called.
  */
 struct kvc_xfer *kvc_xfer_start(const struct kvc_xfer_desc *d);
 

@@ -11,6 +11,7 @@
 #include <linux/blkdev.h>
 #include <linux/llist.h>
 #include <linux/slab.h>
+#include "compat.h"
 #include "xfer_impl.h"
 
 static void kvc_part_end(struct kvc_part *p, int error)
@@ -54,11 +55,23 @@ static void kvc_part_later(struct kvc_part *p)
 		kref_put(&x->ref, kvc_xfer_last);
 }
 
+/* Of peer memory: the device, or the way to it, can't reach that. */
+static bool kvc_status_is_unreachable(blk_status_t status)
+{
+#ifdef BLK_STS_INVAL
+	if (status == BLK_STS_INVAL)
+		return true;
+#endif
+	return status == BLK_STS_TARGET;
+}
+
 /* An attachment that was given up has lost its lease: no member is to blame. */
 static int kvc_part_errno(struct kvc_part *p, struct bio *bio)
 {
 	if (bio->bi_status && !bio->bi_bdev && READ_ONCE(p->x->set->abandoned))
 		return -ESTALE;
+	if (unlikely(p->x->peer) && kvc_status_is_unreachable(bio->bi_status))
+		return -EOPNOTSUPP;
 	return kvc_member_errno(bio->bi_status);
 }
 
@@ -97,6 +110,9 @@ static void kvc_part_prepare(struct kvc_part *p, struct bio_vec *v,
 		if (p->m->volatile_cache)
 			opf |= REQ_FUA;
 	}
+	/* The block layer looks at a request's first page only. */
+	if (unlikely(p->x->peer))
+		opf |= REQ_NOMERGE;
 	bio_init(&p->bio, NULL, NULL, 0, opf | KVC_FAILFAST | flags);
 	p->bio.bi_end_io = kvc_part_end_io;
 	p->bio.bi_iter = p->iter;
@@ -129,8 +145,12 @@ static u32 kvc_part_length(const struct kvc_xfer *x, const struct kvc_member *m,
 	while (len < run && c->i - start.i < BIO_MAX_VECS) {
 		const struct bio_vec *v = &x->wire.v[c->i];
 
+		/* Both are between two blocks. */
 		if (x->gaps && len && kvc_vec_gap(v, m->gap_mask))
-			return len;		/* between two blocks */
+			return len;
+		if (unlikely(x->peer) && len &&
+		    !kvc_pages_alike(v->bv_page, v[-1].bv_page))
+			return len;
 		n = min_t(u64, run - len, v->bv_len - c->off);
 		segments += n <= m->max_segment_bytes ? 1 :
 			    DIV_ROUND_UP(n, m->max_segment_bytes);

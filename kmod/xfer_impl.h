@@ -98,6 +98,7 @@ struct kvc_part {
  * @write: memory to media
  * @crc: a CRC is wanted
  * @pinned: @mem is user memory
+ * @peer: some of @mem is peer memory
  * @gaps: @mem, and then @wire, is not one stretch: see kvc_cut.h
  * @state: value of the CRC up to @at
  * @bytes: length of the object
@@ -135,6 +136,7 @@ struct kvc_xfer {
 	bool write;
 	bool crc;
 	bool pinned;
+	bool peer;
 	bool gaps;
 	u32 state;
 	u64 bytes;

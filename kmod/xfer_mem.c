@@ -170,12 +170,17 @@ int kvc_xfer_pin(struct kvc_xfer *x, struct iov_iter *iter)
 		return 0;
 	x->pinned = user_backed_iter(iter);
 	for (; left; left -= got) {
-		got = kvc_iter_extract(iter, pages, left, ARRAY_SIZE(pages), &off);
+		got = kvc_iter_extract(iter, pages, left, ARRAY_SIZE(pages),
+				       x->set->peer, &off);
+		/* Peer memory, and there is a member that can't reach it. */
+		if (unlikely(got == -EREMOTEIO))
+			return -EOPNOTSUPP;
 		if (unlikely(got <= 0))
 			return got ?: -EFAULT;
 		for (i = 0, len = 0; len < got; i += run, off = 0) {
 			u32 n = DIV_ROUND_UP(off + got - len, PAGE_SIZE);
 
+			x->peer |= kvc_page_is_peer(pages[i]);
 			run = kvc_page_run(&pages[i], n);
 			n = min_t(size_t, run * PAGE_SIZE - off, got - len);
 

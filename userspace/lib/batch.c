@@ -25,10 +25,9 @@ static uint64_t now_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-/* One call of the kernel: 0 or -errno. */
-static int submit(struct kvc *kvc, unsigned long command,
-		  const struct kvc_call *call, uint32_t deadline_ms,
-		  struct kvcache_io *ios, size_t count, uint32_t *done)
+int kvc_submit(struct kvc *kvc, unsigned long command,
+	       const struct kvc_call *call, uint32_t deadline_ms,
+	       struct kvcache_io *ios, size_t count, uint32_t *done)
 {
 	struct kvcache_batch batch = {
 		.size = sizeof(batch),
@@ -84,9 +83,9 @@ static ssize_t submit_parts(struct kvc *kvc, unsigned long command,
 			leave_out(ios + at, count - at, -ETIMEDOUT);
 			break;
 		}
-		error = submit(kvc, command, call,
-			       at ? (uint32_t)(end - now) : deadline_ms,
-			       ios + at, part, &done);
+		error = kvc_submit(kvc, command, call,
+				   at ? (uint32_t)(end - now) : deadline_ms,
+				   ios + at, part, &done);
 		if (error && !at)
 			return error;
 		if (error) {
@@ -113,6 +112,7 @@ static ssize_t run(struct kvc *kvc, unsigned long command,
 		   size_t count)
 {
 	static const struct kvc_call plain;
+	ssize_t total;
 	uint32_t done;
 	int error;
 
@@ -120,11 +120,16 @@ static ssize_t run(struct kvc *kvc, unsigned long command,
 		call = &plain;
 	if (!count || call->reserved)
 		return -EINVAL;
-	if (count > kvc->batch_max)
-		return submit_parts(kvc, command, call, ios, count);
-	error = submit(kvc, command, call, call->deadline_ms, ios, count,
-		       &done);
-	return error ? error : (ssize_t)done;
+	if (count > kvc->batch_max) {
+		total = submit_parts(kvc, command, call, ios, count);
+	} else {
+		error = kvc_submit(kvc, command, call, call->deadline_ms, ios,
+				   count, &done);
+		total = error ? error : (ssize_t)done;
+	}
+	if (total < 0 || (size_t)total == count)
+		return total;
+	return total + (ssize_t)kvc_stage(kvc, command, call, ios, count);
 }
 
 ssize_t kvc_batch_put(struct kvc *kvc, const struct kvc_call *call,
