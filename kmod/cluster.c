@@ -6,6 +6,7 @@
 #include <uapi/linux/kvcache.h>
 #include "batch.h"
 #include "cluster.h"
+#include "fence.h"
 #include "node.h"
 #include "share.h"
 #include "slot.h"
@@ -208,6 +209,7 @@ static void kvc_slot_tell(struct kvc_join *join, u32 slot,
 	i->sequence = s->sequence;
 	if (join->share && join->state == KVC_SLOT_ACTIVE)
 		i->silent_ms = kvc_share_silence(join, slot);
+	i->fenced = kvc_fence_done(join, slot);
 	memcpy(i->nqn, s->nqn, sizeof(i->nqn));
 	memcpy(i->node, s->node, sizeof(i->node));
 }

@@ -221,6 +221,16 @@ bool kvc_fence_owner(struct kvc_join *join, u32 slot)
 	return in_use && !silent;
 }
 
+bool kvc_fence_done(struct kvc_join *join, u32 slot)
+{
+	const struct kvc_fenced *fenced = &join->pool->fence.slots[slot];
+	const struct kvc_slot_info *s = kvc_slot(join, slot);
+
+	return READ_ONCE(join->pool->fence.members) && kvc_slot_in_use(s) &&
+	       READ_ONCE(fenced->incarnation) == s->incarnation &&
+	       !READ_ONCE(fenced->left);
+}
+
 /* Is that the key of a host that can't be there any more? */
 static bool kvc_fence_key_over(struct kvc_join *join, u64 key)
 {

@@ -101,6 +101,9 @@ void kvc_fence_look(struct kvc_join *join);
  */
 bool kvc_fence_owner(struct kvc_join *join, u32 slot);
 
+/* Has the host that a slot shows been fenced by us? Under the slots' mutex. */
+bool kvc_fence_done(struct kvc_join *join, u32 slot);
+
 /* Nobody is fenced by this membership any more. */
 void kvc_fence_stop(struct kvc_join *join);
 

@@ -709,7 +709,8 @@ struct kvcache_ags {
  * @incarnation: that it shows
  * @sequence: goes up with every write
  * @silent_ms: for how long it has been seen not to change; 0 without a lease
- * @reserved: 0
+ * @fenced: 1 if this host has taken the registration of that incarnation away
+ *	from members, as it was dead (KVCACHE_ATTACH_FENCE)
  * @nqn: host NQN
  * @node: host name
  */
@@ -719,7 +720,7 @@ struct kvcache_slot_info {
 	__u64	incarnation;
 	__u64	sequence;
 	__u32	silent_ms;
-	__u32	reserved;
+	__u32	fenced;
 	__u8	nqn[KVCACHE_NQN_MAX];
 	__u8	node[KVCACHE_NAME_MAX];
 };

@@ -62,6 +62,7 @@ static void tell_json(const struct kvcache_slot_info *slots, int count, bool all
 		ctl_json_u64(item, "incarnation", s.incarnation);
 		ctl_json_u64(item, "sequence", s.sequence);
 		ctl_json_u64(item, "silent_ms", s.silent_ms);
+		cJSON_AddBoolToObject(item, "fenced", s.fenced);
 		cJSON_AddStringToObject(item, "node",
 					clean((char *)s.node, sizeof(s.node)));
 		cJSON_AddStringToObject(item, "nqn",
@@ -85,7 +86,8 @@ static void tell_text(const struct kvcache_slot_info *slots, int count, bool all
 			continue;
 		snprintf(silent, sizeof(silent), "%u ms", s.silent_ms);
 		printf("%4u %-8s %20" PRIu64 " %12" PRIu64 " %9s %-20s %s\n",
-		       s.slot, state_name(s.state), (uint64_t)s.incarnation,
+		       s.slot, s.fenced ? "fenced" : state_name(s.state),
+		       (uint64_t)s.incarnation,
 		       (uint64_t)s.sequence, silent,
 		       s.node[0] ? clean((char *)s.node, sizeof(s.node)) : "-",
 		       s.nqn[0] ? clean((char *)s.nqn, sizeof(s.nqn)) : "-");
