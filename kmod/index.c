@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <linux/delay.h>
 #include <linux/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include "index.h"
 
 #define KVC_INDEX_TRIES	1000
+#define KVC_WALK_BUCKETS 256	/* in one go */
 
 static u32 kvc_index_hash(const void *data, u32 len, u32 seed)
 {
@@ -226,4 +228,57 @@ int kvc_index_replace(struct kvc_index *x, struct kvc_entry *old,
 {
 	return rhashtable_replace_fast(&x->table, &old->node, &new->node,
 				       kvc_index_params);
+}
+
+/*
+ * Some buckets of a table. Return: where to go on. The chain of an entry that is
+ * moved to the next table meanwhile leads on into that: it was the chain's last.
+ */
+static u32 kvc_index_walk_some(const struct bucket_table *tbl, u32 at,
+			       void (*fn)(struct kvc_entry *e, void *arg),
+			       void *arg)
+{
+	struct rhash_head *pos;
+	struct kvc_entry *e;
+	u32 n;
+
+	for (n = 0; n < KVC_WALK_BUCKETS && at < tbl->size; n++, at++)
+		rht_for_each_entry_rcu(e, pos, tbl, at, node)
+			fn(e, arg);
+	return at;
+}
+
+/*
+ * rhashtable's own walk may miss entries behind one that is removed while it is
+ * not under RCU. Entries move to a table's @future_tbl, so that is walked after it;
+ * when all have moved it becomes the index's, and all begins again.
+ */
+int kvc_index_walk(struct kvc_index *x,
+		   void (*fn)(struct kvc_entry *e, void *arg), void *arg)
+{
+	struct bucket_table *first, *tbl;
+	u32 at, rnd;
+
+begin:
+	rcu_read_lock();
+	first = rcu_dereference(x->table.tbl);
+	rnd = first->hash_rnd;
+	for (tbl = first; tbl; tbl = rcu_dereference(tbl->future_tbl)) {
+		for (at = 0; at < tbl->size;) {
+			at = kvc_index_walk_some(tbl, at, fn, arg);
+			rcu_read_unlock();
+			cond_resched();
+			if (fatal_signal_pending(current))
+				return -EINTR;
+			rcu_read_lock();
+			/* As long as this is the index's, @tbl is there, too. */
+			if (rcu_dereference(x->table.tbl) == first &&
+			    first->hash_rnd == rnd)
+				continue;
+			rcu_read_unlock();
+			goto begin;
+		}
+	}
+	rcu_read_unlock();
+	return 0;
 }

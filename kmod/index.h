@@ -34,6 +34,8 @@ struct kvc_segment;
  *	AG's lock, or in the journal's completion for an entry that nobody else
  *	may change. Neither LIVE nor DEAD: a put on its way
  * @bytes: length
+ * @present: in the presence table; under its lock. Beside @bytes, which does not
+ *	change any more when it does
  * @data_crc: CRC32C
  * @expiry: seconds since 1970 UTC, saturated; 0: never
  */
@@ -41,7 +43,8 @@ struct kvc_entry {
 	struct rhash_head node;
 	struct kvc_hash hash;
 	atomic_t where;
-	u32 bytes;
+	u32 bytes : 31;
+	u32 present : 1;
 	u32 data_crc;
 	u32 expiry;
 };
@@ -177,6 +180,18 @@ int kvc_index_add(struct kvc_index *x, struct kvc_entry *e);
 
 /* Take an entry out; false if it was not in. */
 bool kvc_index_remove(struct kvc_index *x, struct kvc_entry *e);
+
+/**
+ * kvc_index_walk() - visit all entries
+ * @x: index
+ * @fn: called under rcu_read_lock()
+ * @arg: for it
+ *
+ * Visits at least once whatever is in from before to after. Sleeps between entries.
+ * Return: 0; -EINTR: a fatal signal.
+ */
+int kvc_index_walk(struct kvc_index *x,
+		   void (*fn)(struct kvc_entry *e, void *arg), void *arg);
 
 /* Put @new in the place of @old, so that a reader finds one or the other. */
 int kvc_index_replace(struct kvc_index *x, struct kvc_entry *old,

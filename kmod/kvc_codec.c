@@ -151,100 +151,10 @@ static bool header_sound(const struct kvc_block_header *h)
 	return !h->reserved0 && !h->reserved1;
 }
 
-static __always_inline u64 load_le64(const u8 *p)
-{
-	__le64 x;
-
-	memcpy(&x, p, sizeof(x));
-	return le64_to_cpu(x);
-}
-
-/* --- hash of a key: siphash-1-3 with 128 bits of result --- */
-
-struct sip {
-	u64 v0;
-	u64 v1;
-	u64 v2;
-	u64 v3;
-};
-
-static __always_inline u64 rotate(u64 x, int by)
-{
-	return x << by | x >> (64 - by);
-}
-
-static __always_inline void sip_round(struct sip *s)
-{
-	s->v0 += s->v1;
-	s->v1 = rotate(s->v1, 13) ^ s->v0;
-	s->v0 = rotate(s->v0, 32);
-	s->v2 += s->v3;
-	s->v3 = rotate(s->v3, 16) ^ s->v2;
-	s->v0 += s->v3;
-	s->v3 = rotate(s->v3, 21) ^ s->v0;
-	s->v2 += s->v1;
-	s->v1 = rotate(s->v1, 17) ^ s->v2;
-	s->v2 = rotate(s->v2, 32);
-}
-
-static __always_inline void sip_word(struct sip *s, u64 word)
-{
-	s->v3 ^= word;
-	sip_round(s);
-	s->v0 ^= word;
-}
-
-static __always_inline u64 sip_result(struct sip *s)
-{
-	sip_round(s);
-	sip_round(s);
-	sip_round(s);
-	return s->v0 ^ s->v1 ^ s->v2 ^ s->v3;
-}
-
-/* The last @left < 8 bytes of a key, as the low bytes of a word. */
-static u64 key_tail(const u8 *key, size_t len, size_t left)
-{
-	u64 tail = 0;
-
-	if (!left)
-		return 0;
-	if (len >= 8)
-		return load_le64(key + len - 8) >> (64 - 8 * left);
-	while (left--)
-		tail = tail << 8 | key[left];
-	return tail;
-}
-
 struct kvc_hash kvc_key_hash(const u8 *hash_key, u32 tenant, const void *key,
 			     size_t len)
 {
-	u64 k0 = load_le64(hash_key), k1 = load_le64(hash_key + 8);
-	struct sip s = {
-		.v0 = k0 ^ 0x736f6d6570736575ULL,
-		.v1 = k1 ^ 0x646f72616e646f6dULL ^ 0xee,
-		.v2 = k0 ^ 0x6c7967656e657261ULL,
-		.v3 = k1 ^ 0x7465646279746573ULL,
-	};
-	size_t left = len % 8;
-	struct kvc_hash hash;
-	const u8 *at = key;
-	u64 tail;
-
-	for (; at != (const u8 *)key + len - left; at += 8)
-		sip_word(&s, load_le64(at));
-	/* Then the tenant, and the length in the last word's last byte. */
-	tail = key_tail(key, len, left) | (u64)tenant << 8 * left;
-	if (left >= 4) {
-		sip_word(&s, tail);
-		tail = (u64)tenant >> 8 * (8 - left);
-	}
-	sip_word(&s, tail | (u64)(len + sizeof(tenant)) << 56);
-	s.v2 ^= 0xee;
-	hash.lo = sip_result(&s);
-	s.v1 ^= 0xdd;
-	hash.hi = sip_result(&s);
-	return hash;
+	return kvc_hash_key(hash_key, tenant, key, len);
 }
 
 /* --- label --- */

@@ -7,13 +7,8 @@
 #ifndef KVC_CODEC_H
 #define KVC_CODEC_H
 
+#include "kvc_hash.h"
 #include "kvc_layout.h"
-
-/* A key's identity. */
-struct kvc_hash {
-	u64 lo;
-	u64 hi;
-};
 
 /* Who writes a block. */
 struct kvc_writer {

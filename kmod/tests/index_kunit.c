@@ -145,12 +145,38 @@ static void stays_within_64_bytes_an_object(struct kunit *test)
 	KUNIT_EXPECT_GE(test, kvc_index_bytes(&x), 40ULL * OBJECTS);
 }
 
+static void mark(struct kvc_entry *e, void *arg)
+{
+	u32 *removed = arg;
+
+	e->present = 1;
+	/* What goes meanwhile must not hide what stays. */
+	if (e->hash.lo % 3 == 0 && kvc_index_remove(&x, e))
+		(*removed)++;
+}
+
+static void walks_over_all(struct kunit *test)
+{
+	u32 i, removed = 0, missed = 0;
+	struct kvc_chunk *c;
+
+	for (i = 0; i < OBJECTS; i++)
+		add(test, i + 1, i, KVC_ENTRY_LIVE, 0);
+	KUNIT_EXPECT_EQ(test, 0, kvc_index_walk(&x, mark, &removed));
+	for (c = chunks; c; c = c->next)
+		for (i = 0; i < c->used; i++)
+			missed += !c->entries[i].present;
+	KUNIT_EXPECT_EQ(test, missed, 0U);
+	KUNIT_EXPECT_GT(test, removed, OBJECTS / 4U);
+}
+
 static struct kunit_case cases[] = {
 	KUNIT_CASE(finds_what_can_be_hit),
 	KUNIT_CASE(passes_over_dead_copies),
 	KUNIT_CASE(claims_once),
 	KUNIT_CASE(replaces_in_one_step),
 	KUNIT_CASE(stays_within_64_bytes_an_object),
+	KUNIT_CASE(walks_over_all),
 	{}
 };
 
