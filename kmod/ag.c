@@ -460,6 +460,7 @@ void kvc_ag_entry_died(struct kvc_entry *e)
 	if (was & KVC_ENTRY_LIVE) {
 		atomic_dec(&seg->live);
 		atomic_sub(kvc_bytes_to_blocks(e->bytes), &seg->live_blocks);
+		kvc_presence_remove(seg->ag->join->pool, e);
 	}
 	if (was & KVC_ENTRY_COMMITTED)
 		atomic_inc(&seg->dead);

@@ -39,7 +39,7 @@ static long kvc_ioctl_caps(void __user *arg)
 	c.features = KVCACHE_FEAT_PIN | KVCACHE_FEAT_RANGE | KVCACHE_FEAT_LIST |
 		     KVCACHE_FEAT_NVME_KV | KVCACHE_FEAT_WATCH |
 		     KVCACHE_FEAT_SETTLE | KVCACHE_FEAT_SHARED | KVCACHE_FEAT_URING |
-		     KVCACHE_FEAT_FENCE;
+		     KVCACHE_FEAT_FENCE | KVCACHE_FEAT_PRESENCE;
 	c.key_max = KVCACHE_KEY_MAX;
 	c.batch_max = KVCACHE_BATCH_MAX;
 	c.iov_max = KVCACHE_IOV_MAX;
@@ -213,7 +213,8 @@ static void kvc_info_join(struct kvc_join *join, struct kvcache_info *i)
 	i->incarnation = join->writer.incarnation;
 	if (until > now)
 		i->lease_left_ms = (u32)div_u64(until - now, NSEC_PER_MSEC);
-	i->index_bytes = kvc_index_bytes(&join->index);
+	i->index_bytes = kvc_index_bytes(&join->index) +
+			 kvc_presence_bytes(join->pool);
 	i->attach_ns = join->load_ns;
 	i->attach_objects = join->load_objects;
 	kvc_info_segments(join, i);
@@ -476,6 +477,8 @@ static long kvc_ioctl(struct file *file, unsigned int cmd, unsigned long argv)
 		return kvc_list_ioctl(file, arg);
 	case _IOC_NR(KVCACHE_IOC_WATCH):
 		return kvc_watch_ioctl(file, arg);
+	case _IOC_NR(KVCACHE_IOC_PRESENCE):
+		return kvc_presence_ioctl(file, arg);
 	case _IOC_NR(KVCACHE_IOC_PUT):
 	case _IOC_NR(KVCACHE_IOC_GET):
 	case _IOC_NR(KVCACHE_IOC_EXISTS):
@@ -491,6 +494,7 @@ static const struct file_operations kvc_fops = {
 	.unlocked_ioctl = kvc_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
 	.uring_cmd = kvc_uring_cmd,
+	.mmap = kvc_presence_mmap,
 	.llseek = noop_llseek,
 };
 

@@ -9,6 +9,7 @@
 #include <linux/blkdev.h>
 #include <linux/err.h>
 #include <linux/fs_struct.h>
+#include <linux/hrtimer.h>
 #include <linux/memremap.h>
 #include <linux/mm.h>
 #include <linux/pr.h>
@@ -299,6 +300,24 @@ static inline const void *kvc_uring_payload(const struct io_uring_cmd *cmd)
 #else
 #define __uninitialized
 #endif
+#endif
+
+/* 6.3 made a mapping's flags private; 6.13 merged the two halves of making a timer. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
+#define kvc_vm_flags_clear(vma, flags)	vm_flags_clear(vma, flags)
+#else
+#define kvc_vm_flags_clear(vma, flags)	((vma)->vm_flags &= ~(flags))
+#endif
+
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+#define kvc_hrtimer_init(timer, fn, clock, mode) \
+	hrtimer_setup(timer, fn, clock, mode)
+#else
+#define kvc_hrtimer_init(timer, fn, clock, mode)			\
+	do {								\
+		hrtimer_init(timer, clock, mode);			\
+		(timer)->function = (fn);				\
+	} while (0)
 #endif
 
 /* Positions and lease ends are read without a lock. */

@@ -313,6 +313,8 @@ static void kvc_moves_publish(struct kvc_victim *v)
 		if (kvc_index_replace(&join->index, m->old, m->r.entry) &&
 		    kvc_index_add(&join->index, m->r.entry))
 			kvc_ag_entry_died(m->r.entry);
+		else
+			kvc_presence_add(join->pool, m->r.entry);
 		kvc_ag_entry_died(m->old);
 		kvc_stat_inc(join->pool->stats, KVC_STAT_REWRITTEN);
 		kvc_stat_add(join->pool->stats, KVC_STAT_REWRITTEN_BYTES,

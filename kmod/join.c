@@ -374,6 +374,7 @@ static void kvc_join_beat(struct work_struct *work)
 void kvc_join_lapse(struct kvc_join *join)
 {
 	WRITE_ONCE(join->lease_until, 0);
+	kvc_presence_lease(join);
 	kvc_pool_lapse(join->pool);
 }
 
@@ -658,6 +659,7 @@ bool kvc_join_unsure(struct kvc_join *join)
 void kvc_join_destroy(struct kvc_join *join, bool leave)
 {
 	WRITE_ONCE(join->stopping, true);
+	kvc_presence_gone(join->pool);
 	wake_up_all(&join->space_wait);
 	kvc_own_stop(join);
 	kvc_share_stop(join);

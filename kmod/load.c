@@ -323,6 +323,7 @@ static int kvc_load_entry(struct kvc_loader *l, struct kvc_segment *seg,
 	atomic_inc(&seg->live);
 	atomic_add(kvc_bytes_to_blocks(e->bytes), &seg->live_blocks);
 	atomic_or(KVC_ENTRY_LIVE | KVC_ENTRY_COMMITTED, &e->where);
+	kvc_presence_add(l->ag->join->pool, e);
 	return 0;
 }
 

@@ -86,6 +86,12 @@ static bool kvc_status_accuses(blk_status_t status)
 	}
 }
 
+static void kvc_member_changed(struct kvc_member *m)
+{
+	if (m->set->health_changed)
+		m->set->health_changed(m->set->health_arg);
+}
+
 static void kvc_member_suspect(struct kvc_member *m, const char *why)
 {
 	struct kvc_member_set *set = m->set;
@@ -97,6 +103,7 @@ static void kvc_member_suspect(struct kvc_member *m, const char *why)
 	if (cmpxchg(&m->health, KVC_HEALTH_LIVE, KVC_HEALTH_SUSPECT) !=
 	    KVC_HEALTH_LIVE)
 		return;
+	kvc_member_changed(m);
 	pr_warn_ratelimited("%s (member %u): suspect: %s\n", m->path, m->index,
 			    why);
 	/* Probe now, not at the watch's next turn. */
@@ -230,10 +237,12 @@ static void kvc_member_probed(struct bio *bio)
 	if (!refused && (!status || !kvc_status_accuses(status))) {
 		WRITE_ONCE(m->stuck, atomic_read(&m->inflight));
 		was = xchg(&m->health, KVC_HEALTH_LIVE);
-		if (was != KVC_HEALTH_LIVE)
+		if (was != KVC_HEALTH_LIVE) {
+			kvc_member_changed(m);
 			pr_warn_ratelimited("%s (member %u): live, was %s\n",
 					    m->path, m->index,
 					    kvc_health_name(was));
+		}
 	}
 	bio_put(bio);
 	clear_bit_unlock(0, &m->probing);
@@ -568,6 +577,7 @@ int kvc_member_open(struct kvc_member_set *set, u32 index, const char *path)
 	set->block_mask = max(set->block_mask, m->block_mask);
 	set->peer &= kvc_bdev_takes_peer(bdev);
 	WRITE_ONCE(m->health, KVC_HEALTH_LIVE);
+	kvc_member_changed(m);
 	return 0;
 
 close:

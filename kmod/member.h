@@ -115,6 +115,9 @@ struct kvc_member {
  * @lease_ok: asked before every write is submitted; false fails it with
  *	-ESTALE. Called with preemption disabled; may be NULL (before the join)
  * @lease_arg: its argument
+ * @health_changed: a member has become suspect, or live again; in any context; may
+ *	be NULL
+ * @health_arg: its argument
  * @is_member: is this the label at the start of member @index, as this
  *	attachment wrote it? Asked of a device that is there again under its
  *	path. NULL before the labels are written
@@ -142,6 +145,8 @@ struct kvc_member_set {
 	bool watching;
 	bool (*lease_ok)(void *arg);
 	void *lease_arg;
+	void (*health_changed)(void *arg);
+	void *health_arg;
 	bool (*is_member)(void *arg, u32 index, const void *label);
 	void *is_member_arg;
 	struct delayed_work watch;

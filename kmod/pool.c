@@ -27,6 +27,7 @@ static void kvc_pool_free(struct kref *ref)
 {
 	struct kvc_pool *pool = container_of(ref, struct kvc_pool, ref);
 
+	kvc_presence_destroy(pool);
 	percpu_ref_exit(&pool->ops);
 	free_percpu(pool->stats);
 	kvfree_rcu(pool, rcu);		/* see kvc_pool_get() */
@@ -169,6 +170,7 @@ static int kvc_pool_alloc(struct kvc_attach_args *args, struct kvc_pool **out)
 	mutex_init(&pool->life);
 	spin_lock_init(&pool->joining_lock);
 	kvc_watches_init(&pool->watches);
+	kvc_presence_init(pool);
 	init_rwsem(&pool->members_lock);
 	init_completion(&pool->ops_gone);
 	INIT_DELAYED_WORK(&pool->rejoin, kvc_pool_rejoin);
@@ -208,6 +210,7 @@ static int kvc_pool_open_members(struct kvc_pool *pool,
 	err = kvc_members_init(&pool->set, g->nr_members);
 	if (err)
 		return err;
+	kvc_presence_follow(pool);
 	for (i = 0; i < g->nr_members; i++) {
 		struct kvc_member_info *info = &g->members[i];
 

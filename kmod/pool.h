@@ -18,6 +18,7 @@
 #include "fence.h"
 #include "index.h"
 #include "member.h"
+#include "presence.h"
 #include "stats.h"
 
 #define KVC_REASON_SIZE	768
@@ -154,6 +155,7 @@ enum kvc_pool_state {
  * @stats: counters since attach
  * @gone: its members are closed
  * @watches: who follows what is dropped
+ * @presence: what userspace looks keys up in
  * @detaching: one detach or abandon at a time
  * @ref: the registry's and those of callers (kvc_pool_get())
  * @rcu: frees it
@@ -187,6 +189,7 @@ struct kvc_pool {
 	int detaching;
 	bool gone;
 	struct kvc_watches watches;
+	struct kvc_presence presence;
 	struct kref ref;
 };
 

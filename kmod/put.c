@@ -142,6 +142,7 @@ static void kvc_put_committed(struct kvc_commit *c, int error)
 	} else {
 		put->published = true;
 		kvc_ag_publish(&put->r);
+		kvc_presence_add(join->pool, put->r.entry);
 	}
 	if (wq_has_sleeper(&join->settle_wait))
 		wake_up_all(&join->settle_wait);

@@ -494,6 +494,7 @@ int kvc_slot_beat(struct kvc_join *join, unsigned int timeout_ms)
 	WRITE_ONCE(join->lease_until,
 		   min(start + (u64)join->g->lease_ms * NSEC_PER_MSEC,
 		       READ_ONCE(join->granted_until)));
+	kvc_presence_lease(join);
 	return 0;
 }
 

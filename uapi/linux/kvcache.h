@@ -59,6 +59,7 @@
 #define KVCACHE_FEAT_SHARED	(1ULL << 6)	/* pools that many hosts share */
 #define KVCACHE_FEAT_URING	(1ULL << 7)	/* struct kvcache_uring */
 #define KVCACHE_FEAT_FENCE	(1ULL << 8)	/* KVCACHE_ATTACH_FENCE */
+#define KVCACHE_FEAT_PRESENCE	(1ULL << 9)	/* KVCACHE_IOC_PRESENCE and mmap */
 
 /**
  * struct kvcache_caps - KVCACHE_IOC_CAPS: what this kernel can do
@@ -466,7 +467,7 @@ struct kvcache_member_info {
  * @incarnation: out: of this attachment
  * @lease_ms: out: length of a lease
  * @lease_left_ms: out: what is left of it, 0: lost
- * @index_bytes: out: memory of the index
+ * @index_bytes: out: memory of the index, with the presence table if there is one
  * @attach_ns: out: time that attach spent on loading, in nanoseconds
  * @attach_objects: out: objects that attach found
  * @puts: out: puts that returned 0
@@ -747,6 +748,80 @@ struct kvcache_slots {
 	__u32	total;
 };
 
+/* struct kvcache_presence.state */
+#define KVCACHE_PRESENCE_NONE	0	/* not yet, or no such table any more */
+#define KVCACHE_PRESENCE_VALID	1
+#define KVCACHE_PRESENCE_MOVED	2	/* another has taken its place: map that */
+#define KVCACHE_PRESENCE_GONE	3	/* its membership in the pool has ended */
+
+#define KVCACHE_PRESENCE_VERSION	1
+#define KVCACHE_PRESENCE_LINES		4096	/* where the lines begin */
+#define KVCACHE_PRESENCE_LINE		16	/* words of 32 bits of a line */
+#define KVCACHE_PRESENCE_POOL_SHIFT	32	/* offset for mmap: pool's number << this */
+
+/**
+ * struct kvcache_presence - the head of a mapped presence table
+ * @version: KVCACHE_PRESENCE_VERSION
+ * @state: KVCACHE_PRESENCE_*
+ * @sequence: odd while a word is taken away of which there are two
+ * @lapsed: 1: the lease has run out: nothing here counts
+ * @shared: 1: other hosts put, too: what is not here may be there all the same
+ * @ill: 1: not all members are live: what is here may not be readable
+ * @lost: objects that found no place: if there are any, what is not here may be
+ *	there all the same
+ * @wanted: 1: it is nearly full: KVCACHE_IOC_PRESENCE makes a larger one
+ * @nr_lines: lines
+ * @lease_until_ns: CLOCK_BOOTTIME at which the lease runs out
+ * @objects: words that are in use
+ * @bytes: of the table with its head, whole pages
+ * @hash_key: of the keys' hash
+ *
+ * Lines of KVCACHE_PRESENCE_LINE words begin KVCACHE_PRESENCE_LINES bytes from
+ * here. Documentation/uapi.rst tells how a key is looked up.
+ */
+struct kvcache_presence {
+	__u32	version;
+	__u32	state;
+	__u32	sequence;
+	__u32	lapsed;
+	__u32	shared;
+	__u32	ill;
+	__u32	lost;
+	__u32	wanted;
+	__u32	nr_lines;
+	__u32	reserved;
+	__u64	lease_until_ns;
+	__u64	objects;
+	__u64	bytes;
+	__u8	hash_key[16];
+};
+
+/**
+ * struct kvcache_presence_map - KVCACHE_IOC_PRESENCE: see that there is a table
+ * @size: in: sizeof(struct kvcache_presence_map)
+ * @flags: in: 0
+ * @pool: in: pool number, 0: the default pool; out: its number
+ * @reserved: 0
+ * @bytes: out: of the table with its head
+ * @offset: out: for mmap
+ *
+ * Makes a table if there is none, and a larger one if it is nearly full, which
+ * takes as long as it takes to look at all objects. Then
+ * mmap(NULL, @bytes, PROT_READ, MAP_SHARED, fd, @offset) of the same device, which
+ * must be open for writing, too: who knows the hash key can make keys whose hashes
+ * collide. A table lives as long as somebody has it mapped. Errors: ESTALE (the
+ * pool is joining anew), ENODEV, ENOMEM, EINTR, EINVAL, EACCES; of mmap also
+ * ENXIO: there is no table, or another of another size: call this (again).
+ */
+struct kvcache_presence_map {
+	__u32	size;
+	__u32	flags;
+	__u32	pool;
+	__u32	reserved;
+	__u64	bytes;
+	__u64	offset;
+};
+
 #define KVCACHE_IOC_CAPS	_IOWR('K', 0xe0, struct kvcache_caps)
 #define KVCACHE_IOC_ATTACH	_IOWR('K', 0xe1, struct kvcache_attach)
 #define KVCACHE_IOC_DETACH	_IOW('K', 0xe2, struct kvcache_detach)
@@ -761,6 +836,7 @@ struct kvcache_slots {
 #define KVCACHE_IOC_DELETE	_IOWR('K', 0xeb, struct kvcache_batch)
 #define KVCACHE_IOC_LIST	_IOWR('K', 0xec, struct kvcache_list)
 #define KVCACHE_IOC_WATCH	_IOW('K', 0xed, struct kvcache_watch)
+#define KVCACHE_IOC_PRESENCE	_IOWR('K', 0xee, struct kvcache_presence_map)
 
 /**
  * struct kvcache_uring - an io_uring command: what the ioctl does, asynchronously
