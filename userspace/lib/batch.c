@@ -2,6 +2,7 @@
 /* put, get, exists, delete: batches, and batches of one. */
 #include <errno.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <time.h>
 
 #include "internal.h"
@@ -31,7 +32,7 @@ int kvc_submit(struct kvc *kvc, unsigned long command,
 {
 	struct kvcache_batch batch = {
 		.size = sizeof(batch),
-		.flags = call->flags,
+		.flags = call->flags & ~KVC_CALL_OURS,
 		.pool = kvc->pool,
 		.tenant = call->tenant,
 		.ios = (uint64_t)(uintptr_t)ios,
@@ -107,11 +108,12 @@ static ssize_t submit_parts(struct kvc *kvc, unsigned long command,
 	return total;
 }
 
+static const struct kvc_call plain;
+
 static ssize_t run(struct kvc *kvc, unsigned long command,
 		   const struct kvc_call *call, struct kvcache_io *ios,
 		   size_t count)
 {
-	static const struct kvc_call plain;
 	ssize_t total;
 	uint32_t done;
 	int error;
@@ -144,10 +146,44 @@ ssize_t kvc_batch_get(struct kvc *kvc, const struct kvc_call *call,
 	return run(kvc, KVCACHE_IOC_GET, call, ios, count);
 }
 
+/* May the mapped table answer this call? What is malformed is the kernel's to say. */
+static bool can_look(const struct kvc *kvc, const struct kvc_call *call)
+{
+	return kvc->view &&
+	       (!call || !(call->reserved || call->flags & ~KVC_SETTLE));
+}
+
+/* By the table, and those that it can't tell by the kernel. */
+static ssize_t look(struct kvc *kvc, const struct kvc_call *call,
+		    struct kvcache_io *ios, size_t count)
+{
+	size_t hits, i, n = 0;
+	size_t asks = kvc_view_batch(kvc, call ? call->tenant : 0, ios, count, &hits);
+	struct kvcache_io *rest;
+	ssize_t done;
+
+	if (!asks)
+		return (ssize_t)hits;
+	rest = asks < count ? malloc(asks * sizeof(*rest)) : NULL;
+	if (!rest)
+		return run(kvc, KVCACHE_IOC_EXISTS, call, ios, count);
+	for (i = 0; i < count; i++)
+		if (ios[i].status == -EAGAIN)
+			rest[n++] = ios[i];
+	done = run(kvc, KVCACHE_IOC_EXISTS, call, rest, n);
+	for (i = 0, n = 0; i < count && done >= 0; i++)
+		if (ios[i].status == -EAGAIN)
+			ios[i] = rest[n++];
+	free(rest);
+	return done < 0 ? done : done + (ssize_t)hits;
+}
+
 ssize_t kvc_batch_exists(struct kvc *kvc, const struct kvc_call *call,
 			 struct kvcache_io *ios, size_t count)
 {
-	return run(kvc, KVCACHE_IOC_EXISTS, call, ios, count);
+	if (!can_look(kvc, call) || !count)
+		return run(kvc, KVCACHE_IOC_EXISTS, call, ios, count);
+	return look(kvc, call, ios, count);
 }
 
 ssize_t kvc_batch_delete(struct kvc *kvc, const struct kvc_call *call,
@@ -217,6 +253,17 @@ int kvc_exists(struct kvc *kvc, const struct kvc_call *call, const void *key,
 	struct kvcache_io io;
 	int error;
 
+	if (can_look(kvc, call)) {
+		enum kvc_answer answer = kvc_view_look(kvc, call ? call->tenant : 0,
+						       key, key_len);
+
+		if (answer == KVC_HIT && !length)
+			return 0;
+		if (answer == KVC_MISS && length)
+			*length = 0;
+		if (answer == KVC_MISS)
+			return -ENOENT;
+	}
 	kvc_prep(&io, key, key_len);
 	error = run_one(kvc, KVCACHE_IOC_EXISTS, call, &io);
 	if (length)

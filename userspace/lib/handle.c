@@ -47,6 +47,7 @@ void kvc_close(struct kvc *kvc)
 {
 	if (!kvc)
 		return;
+	kvc_view_close(kvc->view);
 	close(kvc->fd);
 	free(kvc);
 }

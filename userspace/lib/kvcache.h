@@ -34,7 +34,8 @@ struct kvc;
  * @tenant: tenant that the keys belong to
  * @deadline_ms: for the whole call; 0: KVCACHE_DEADLINE_DEFAULT_MS
  * @flags: KVC_SETTLE: put and get return only when the kernel is done with their
- *	memory, whatever the deadline; or 0
+ *	memory, whatever the deadline; KVC_CALL_KERNEL: exists asks the kernel,
+ *	not the mapped table; or 0
  * @reserved: 0
  *
  * NULL in its place means all zeroes.
@@ -47,6 +48,7 @@ struct kvc_call {
 };
 
 #define KVC_SETTLE KVCACHE_BATCH_SETTLE
+#define KVC_CALL_KERNEL (1U << 31)
 
 /* --- handle: kvc_open(3) --- */
 
@@ -148,6 +150,16 @@ ssize_t kvc_batch_exists(struct kvc *kvc, const struct kvc_call *call,
 			 struct kvcache_io *ios, size_t count);
 ssize_t kvc_batch_delete(struct kvc *kvc, const struct kvc_call *call,
 			 struct kvcache_io *ios, size_t count);
+
+/* --- exists without a call: kvc_map(3) --- */
+
+/*
+ * Map the presence table of the handle's pool: from then on kvc_exists() and
+ * kvc_batch_exists() look there, and ask the kernel only for what that can't tell. A
+ * length that is not asked of the kernel is 0. Once, before other threads use the
+ * handle. @flags: 0. -EOPNOTSUPP where the kernel has no such table.
+ */
+int kvc_map(struct kvc *kvc, unsigned int flags);
 
 /* --- many calls at a time, by io_uring: kvc_queue(3) --- */
 

@@ -174,7 +174,7 @@ static int queue(struct kvc_queue *q, uint32_t command, const struct kvc_call *c
 	slot->user_data = user_data;
 	slot->batch = (struct kvcache_batch){
 		.size = sizeof(slot->batch),
-		.flags = call->flags,
+		.flags = call->flags & ~KVC_CALL_OURS,
 		.pool = q->kvc->pool,
 		.tenant = call->tenant,
 		.ios = (uint64_t)(uintptr_t)ios,

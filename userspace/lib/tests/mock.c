@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/types.h>
 
 #include "mock.h"
@@ -15,11 +16,15 @@ int __wrap_open64(const char *path, int flags, mode_t mode);
 int __real_open64(const char *path, int flags, mode_t mode);
 int __wrap_close(int fd);
 int __real_close(int fd);
+void *__wrap_mmap64(void *at, size_t len, int prot, int flags, int fd, off_t offset);
+void *__real_mmap64(void *at, size_t len, int prot, int flags, int fd, off_t offset);
 
 int mock_open_error;
 const char *mock_opened;
 int mock_closed;
 uint32_t mock_batch_max;
+uint64_t mock_features;
+int mock_table = -1;
 
 static const struct mock_call *calls[MOCK_CALLS_MAX];
 static unsigned int nr_calls, made;
@@ -32,6 +37,8 @@ void mock_reset(void)
 	mock_opened = NULL;
 	mock_closed = 0;
 	mock_batch_max = KVCACHE_BATCH_MAX;
+	mock_features = KVCACHE_FEAT_RANGE;
+	mock_table = -1;
 }
 
 void mock_expect(const struct mock_call *call)
@@ -85,13 +92,22 @@ int __wrap_close(int fd)
 	return 0;
 }
 
+void *__wrap_mmap64(void *at, size_t len, int prot, int flags, int fd, off_t offset)
+{
+	if (fd != MOCK_FD)
+		return __real_mmap64(at, len, prot, flags, fd, offset);
+	assert_int_equal(prot, PROT_READ);
+	assert_int_equal(flags, MAP_SHARED);
+	return __real_mmap64(at, len, prot, flags, mock_table, 0);
+}
+
 static void answer_caps(void *argument, void *context)
 {
 	struct kvcache_caps *caps = argument;
 
 	(void)context;
 	caps->version = KVCACHE_API_VERSION;
-	caps->features = KVCACHE_FEAT_RANGE;
+	caps->features = mock_features;
 	caps->key_max = KVCACHE_KEY_MAX;
 	caps->batch_max = mock_batch_max;
 	caps->iov_max = KVCACHE_IOV_MAX;

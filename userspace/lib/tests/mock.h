@@ -50,6 +50,10 @@ extern const char *mock_opened;
 extern int mock_closed;
 /* What CAPS says about batch_max. */
 extern uint32_t mock_batch_max;
+/* What CAPS says about features. */
+extern uint64_t mock_features;
+/* File that is mapped in the device's place. */
+extern int mock_table;
 
 /* A handle, its CAPS call done. */
 struct kvc *mock_handle(unsigned int pool);

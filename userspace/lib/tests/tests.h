@@ -48,6 +48,11 @@
 	X(test_slots_asks_until_all_are_there) \
 	X(test_ags_and_slots_count_more_than_fit) \
 	X(test_ags_does_not_trust_the_kernels_counts) \
+	X(test_map_needs_a_kernel_that_can) \
+	X(test_map_answers_by_the_table) \
+	X(test_map_asks_where_the_table_can_not_tell) \
+	X(test_map_finds_the_next_table) \
+	X(test_map_does_not_trust_the_number_of_lines) \
 	X(test_list_goes_on_over_pages_and_errors) \
 	X(test_list_does_not_trust_entry_lengths) \
 	X(test_list_refuses_a_long_prefix) \
