@@ -6,7 +6,8 @@
  * second, and of the time of one operation mean, median and 99th percentile. With
  * --way call that is the time of the call alone, as fio's lat is; what chooses the
  * key is outside. The other ways keep --depth operations in flight and do all that
- * a program has to do.
+ * a program has to do. With --mapped exists looks in the presence table, and there is
+ * a line before, with what the index then takes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -41,6 +42,7 @@ static struct options {
 	bool zipf;
 	bool absent;
 	bool zero;
+	bool mapped;
 	char tag;
 } o = { .pool = 1, .op = GET, .size = 4096, .depth = 1, .count = 1000,
 	.objects = 1000, .tag = 'k' };
@@ -359,6 +361,7 @@ static void parse(int argc, char **argv)
 		{ "zipf", no_argument, NULL, 'z' },
 		{ "absent", no_argument, NULL, 'a' },
 		{ "zero", no_argument, NULL, '0' },
+		{ "mapped", no_argument, NULL, 'm' },
 		{ "tag", required_argument, NULL, 'g' },
 		{ NULL, 0, NULL, 0 }
 	};
@@ -378,6 +381,7 @@ static void parse(int argc, char **argv)
 		case 'z': o.zipf = true; break;
 		case 'a': o.absent = true; break;
 		case '0': o.zero = true; break;
+		case 'm': o.mapped = true; break;
 		case 'g': o.tag = optarg[0]; break;
 		default: exit(2);
 		}
@@ -385,6 +389,16 @@ static void parse(int argc, char **argv)
 	if (!o.depth || o.depth > BATCH_MAX || !o.size || !o.count || !o.objects ||
 	    (o.way >= NVME && o.op == EXISTS))
 		exit(2);
+}
+
+static void tell_index(struct kvc *kvc)
+{
+	struct kvcache_info info;
+
+	vt_need(!kvc_info(kvc, &info, NULL, 0), "info of the pool");
+	printf("index_bytes=%llu objects=%llu\n",
+	       (unsigned long long)info.index_bytes,
+	       (unsigned long long)info.objects);
 }
 
 int main(int argc, char **argv)
@@ -395,6 +409,8 @@ int main(int argc, char **argv)
 	parse(argc, argv);
 	kvc = kvc_open(NULL, o.pool);
 	vt_need(kvc, "open: %s", strerror(errno));
+	if (o.mapped)
+		vt_need(!kvc_map(kvc, 0), "no presence table");
 	bench_times_begin(&times, o.count);
 	if (o.zipf)
 		zipf_begin();
@@ -417,6 +433,8 @@ int main(int argc, char **argv)
 		run_queue(kvc);
 	if (o.way == CALL || o.way == BATCH)
 		ended_at = bench_ns();
+	if (o.mapped)
+		tell_index(kvc);
 	bench_report(&times, o.count, o.size, ended_at - started);
 	kvc_close(kvc);
 	return 0;
