@@ -173,29 +173,47 @@ void kvc_view_close(struct kvc_view *v)
 
 /* --- looking --- */
 
-/* Return: the word with or without KVC_TAG_ASK that stands there, the latter first. */
-static uint32_t line_find(const struct table *t, uint32_t line, uint32_t word)
+/*
+ * A line four words at a time. A word is read whole, which is all that is asked for:
+ * words beside each other have nothing to do with each other.
+ */
+typedef uint32_t words __attribute__((vector_size(16)));
+
+#define STEPS (KVCACHE_PRESENCE_LINE * sizeof(uint32_t) / sizeof(words))
+
+static bool any(words w)
 {
-	const uint32_t *at = t->lines + (size_t)line * KVCACHE_PRESENCE_LINE;
-	uint32_t i, found = 0;
+	uint64_t half[2];
 
-	for (i = 0; i < KVCACHE_PRESENCE_LINE; i++) {
-		uint32_t here = load(&at[i]);
-
-		if (here == word)
-			return here;
-		if (here == (word | KVC_TAG_ASK))
-			found = here;
-	}
-	return found;
+	memcpy(half, &w, sizeof(half));
+	return half[0] | half[1];
 }
 
-static uint32_t table_find(const struct table *t, struct kvc_hash hash)
+/* Does the word stand there? KVC_ASK: with KVC_TAG_ASK alone; KVC_MISS: it does not. */
+static enum kvc_answer line_find(const struct table *t, uint32_t line, uint32_t word)
+{
+	const volatile words *at = (const volatile words *)(const volatile void *)
+		(t->lines + (size_t)line * KVCACHE_PRESENCE_LINE);
+	words hit = { 0 }, ask = { 0 };
+	size_t i;
+
+	for (i = 0; i < STEPS; i++) {
+		words here = at[i];
+
+		hit |= (words)(here == word);
+		ask |= (words)(here == (word | KVC_TAG_ASK));
+	}
+	if (any(hit))
+		return KVC_HIT;
+	return any(ask) ? KVC_ASK : KVC_MISS;
+}
+
+static enum kvc_answer table_find(const struct table *t, struct kvc_hash hash)
 {
 	uint32_t word = kvc_tag_word(hash), one = kvc_tag_line(hash, t->nr);
-	uint32_t found = line_find(t, one, word);
+	enum kvc_answer found = line_find(t, one, word);
 
-	if (found)
+	if (found != KVC_MISS)
 		return found;
 	return line_find(t, kvc_tag_other(word, one, t->nr), word);
 }
@@ -208,7 +226,7 @@ static enum kvc_answer table_look(const struct table *t, struct kvc_hash hash,
 
 	for (tries = 0; tries < TRIES; tries++) {
 		uint32_t sequence = __atomic_load_n(&h->sequence, __ATOMIC_ACQUIRE);
-		uint32_t found = table_find(t, hash);
+		enum kvc_answer found = table_find(t, hash);
 
 		/* What was found counts if the table was valid behind it. */
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
@@ -219,9 +237,8 @@ static enum kvc_answer table_look(const struct table *t, struct kvc_hash hash,
 		}
 		if (load(&h->lapsed))
 			return KVC_ASK;
-		if (found)
-			return found & KVC_TAG_ASK || load(&h->ill) ? KVC_ASK :
-								      KVC_HIT;
+		if (found != KVC_MISS)
+			return load(&h->ill) ? KVC_ASK : found;
 		if (sequence & 1 || load(&h->sequence) != sequence)
 			continue;
 		return load(&h->lost) || load(&h->shared) ? KVC_ASK : KVC_MISS;
