@@ -214,6 +214,7 @@ void kvc_label_encode(void *block, const struct kvc_geometry *g, u32 member)
 	string_pack(l->name, g->name, sizeof(l->name));
 	memcpy(l->hash_key, g->hash_key, sizeof(l->hash_key));
 	l->created = cpu_to_le64(g->created);
+	l->feature_incompat = cpu_to_le64(g->incompat);
 	l->flags = cpu_to_le32(g->flags);
 	l->lease_ms = cpu_to_le32(g->lease_ms);
 	l->heartbeat_ms = cpu_to_le32(g->heartbeat_ms);
@@ -300,6 +301,7 @@ int kvc_label_decode(const void *block, struct kvc_geometry *g, u32 *member,
 	memcpy(g->name, l->name, sizeof(g->name));
 	memcpy(g->hash_key, l->hash_key, sizeof(g->hash_key));
 	g->created = le64_to_cpu(l->created);
+	g->incompat = le64_to_cpu(l->feature_incompat);
 	g->flags = le32_to_cpu(l->flags);
 	g->lease_ms = le32_to_cpu(l->lease_ms);
 	g->heartbeat_ms = le32_to_cpu(l->heartbeat_ms);
@@ -384,9 +386,10 @@ int kvc_slot_decode(const void *block, const struct kvc_geometry *g,
 	if (s->number >= g->nr_slots || s->state > KVC_SLOT_DOWN ||
 	    s->flags & ~KVC_SLOT_FLAGS_ALL)
 		return -EINVAL;
-	if (s->first_ag % KVC_AGS_PER_SLOT_BLOCK || s->first_ag > g->nr_ags ||
-	    s->nr_ags > KVC_AGS_PER_SLOT_BLOCK ||
-	    s->nr_ags > g->nr_ags - s->first_ag)
+	/* Its host may know AGs that this label does not tell of (rule 35). */
+	if (s->first_ag % KVC_AGS_PER_SLOT_BLOCK ||
+	    s->first_ag / KVC_AGS_PER_SLOT_BLOCK >= g->slot_blocks ||
+	    s->nr_ags > KVC_AGS_PER_SLOT_BLOCK)
 		return -EINVAL;
 	if (!string_sound(b->nqn, sizeof(b->nqn)) ||
 	    !string_sound(b->node, sizeof(b->node)))

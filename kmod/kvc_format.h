@@ -96,7 +96,8 @@ struct kvc_block_header {
  */
 #define KVC_FEATURE_COMPAT_ALL		0ULL
 #define KVC_FEATURE_RO_COMPAT_ALL	0ULL
-#define KVC_FEATURE_INCOMPAT_ALL	0ULL
+#define KVC_FEATURE_INCOMPAT_ELASTIC	0x1ULL	/* labels change under hosts */
+#define KVC_FEATURE_INCOMPAT_ALL	0x1ULL
 
 /* Pool flags, in the label. */
 #define KVC_POOL_NO_DATA_CRC	0x1U	/* data checksums neither made nor checked */
@@ -174,7 +175,8 @@ struct kvc_label_span {
  * @nr_slots: host slots
  * @nr_slot_copies: 3, or 1 if the pool has fewer than 3 members; copies are
  *	on members 0 .. nr_slot_copies - 1
- * @slot_blocks: 4 KiB blocks per slot: ceil(AGs / KVC_AGS_PER_SLOT_BLOCK)
+ * @slot_blocks: 4 KiB blocks per slot: at least ceil(AGs /
+ *	KVC_AGS_PER_SLOT_BLOCK); more leave room to grow
  * @segment_shift: log2 of the segment size
  * @unit_shift: KVC_UNIT_SHIFT
  * @reserved0: 0
@@ -231,7 +233,8 @@ enum kvc_slot_state {
 };
 
 #define KVC_SLOT_SHARED		0x1ULL	/* its host lets others in */
-#define KVC_SLOT_FLAGS_ALL	0x1ULL
+#define KVC_SLOT_RELABELS	0x2ULL	/* its host changes the labels */
+#define KVC_SLOT_FLAGS_ALL	0x3ULL
 
 /**
  * struct kvc_slot_ag - what a slot shows for one AG
@@ -260,7 +263,7 @@ struct kvc_slot_ag {
  * @nqn: host NQN, NUL-terminated; empty if it has none
  * @node: host name, NUL-terminated
  * @ags: per AG
- * @flags: KVC_SLOT_SHARED
+ * @flags: KVC_SLOT_SHARED, KVC_SLOT_RELABELS
  * @reserved0: 0
  */
 struct kvc_slot_block {

@@ -320,7 +320,8 @@ static int plan_span(const struct kvc_format_options *o,
 		g->ring_blocks = default_ring(shift, per_ag, least);
 	g->segment_shift = shift;
 	g->nr_ags = nr_ags;
-	g->slot_blocks = ceil_div(nr_ags, KVC_AGS_PER_SLOT_BLOCK);
+	g->slot_blocks = ceil_div(max_t(u32, nr_ags, o->max_ags),
+				  KVC_AGS_PER_SLOT_BLOCK);
 	g->slot_start = KVC_LABEL_BLOCKS;
 	g->journal_start = g->slot_start + (u64)g->nr_slots * g->slot_blocks;
 	g->nr_journals = ceil_div(nr_ags, o->nr_members);
@@ -374,7 +375,7 @@ static int check_options(const struct kvc_format_options *o, const char **why)
 	if (o->width && o->segment_shift &&
 	    o->segment_shift - ilog2(o->width) < KVC_UNIT_SHIFT)
 		return refuse(why, "a segment has no 256 KiB for every member of its width");
-	if (o->nr_ags > KVC_MAX_AGS)
+	if (o->nr_ags > KVC_MAX_AGS || o->max_ags > KVC_MAX_AGS)
 		return refuse(why, "there are more than 1024 AGs");
 	if (o->ring_blocks && (o->ring_blocks < KVC_MIN_RING_BLOCKS ||
 			       o->ring_blocks > KVC_MAX_RING_BLOCKS))
@@ -464,6 +465,159 @@ int kvc_geometry_plan(const struct kvc_format_options *o,
 		refuse(why, "the smallest member has no room for four segments of each AG");
 		return -ENOSPC;
 	}
+	return kvc_geometry_check(g, why);
+}
+
+/* --- a pool that grows --- */
+
+bool kvc_geometry_same(const struct kvc_geometry *a,
+		       const struct kvc_geometry *b)
+{
+	u32 i;
+
+	if (memcmp(a, b, offsetof(struct kvc_geometry, members)))
+		return false;
+	for (i = 0; i < a->nr_members; i++) {
+		if (memcmp(a->members[i].uuid, b->members[i].uuid,
+			   sizeof(a->members[i].uuid)) ||
+		    a->members[i].blocks != b->members[i].blocks)
+			return false;
+	}
+	return true;
+}
+
+bool kvc_geometry_extends(const struct kvc_geometry *newer,
+			  const struct kvc_geometry *older)
+{
+	u32 i;
+
+	if (memcmp(newer, older, offsetof(struct kvc_geometry, incompat)) ||
+	    older->incompat & ~newer->incompat ||
+	    newer->nr_spans <= older->nr_spans ||
+	    newer->nr_members < older->nr_members ||
+	    newer->nr_lanes < older->nr_lanes ||
+	    memcmp(newer->spans, older->spans,
+		   older->nr_spans * sizeof(older->spans[0])))
+		return false;
+	for (i = 0; i < older->nr_members; i++) {
+		if (memcmp(newer->members[i].uuid, older->members[i].uuid,
+			   sizeof(older->members[i].uuid)) ||
+		    newer->members[i].blocks != older->members[i].blocks)
+			return false;
+	}
+	return true;
+}
+
+/* The most segments that an AG can have with the pool's rings. */
+static u32 most_segments(u32 ring_blocks)
+{
+	return ring_blocks < 32 ? 0 :
+		(ring_blocks - 22) / 10 * KVC_SEGMENTS_PER_BLOCK;
+}
+
+/* Fill in the new span's AGs and segments; segments of each AG. */
+static u32 grow_span(const struct kvc_geometry *old, struct kvc_span *s,
+		     u64 lanes, u32 nr_ags)
+{
+	u64 all = lanes * s->nr_members >> ilog2(s->width);
+	u64 per_ag = div_u64(all, nr_ags);
+
+	per_ag = min_t(u64, per_ag, most_segments(old->ring_blocks));
+	/* Numbers of segments and of lanes have 32 bits. */
+	per_ag = min_t(u64, per_ag,
+		       (KVC_NO_SEGMENT - old->nr_segments) / nr_ags / s->width);
+	s->nr_ags = nr_ags;
+	s->nr_segments = (u32)per_ag * nr_ags;
+	return (u32)per_ag;
+}
+
+static int check_growth(const struct kvc_geometry *old,
+			const struct kvc_grow_options *o, const char **why)
+{
+	if (old->nr_spans == KVC_MAX_SPANS) {
+		refuse(why, "it has grown seven times, and a label holds no more");
+		return -ENOSPC;
+	}
+	if (!o->nr_members || o->nr_members + old->nr_members > KVC_MAX_MEMBERS) {
+		refuse(why, "the number of members would not be between 1 and 64");
+		return o->nr_members ? -ENOSPC : -EINVAL;
+	}
+	if (o->width && (o->width > o->nr_members || !is_power_of_2(o->width)))
+		return refuse(why, "the width is not a power of two within the new members");
+	return 0;
+}
+
+static u32 growth_width(const struct kvc_geometry *old,
+			const struct kvc_grow_options *o)
+{
+	return o->width ? o->width :
+		min_t(u32, old->spans[0].width, 1U << ilog2(o->nr_members));
+}
+
+static int grow_ags(const struct kvc_geometry *old,
+		    const struct kvc_grow_options *o, struct kvc_span *s,
+		    u64 lanes, const char **why)
+{
+	u32 room = old->slot_blocks * KVC_AGS_PER_SLOT_BLOCK - old->nr_ags;
+	u32 places = old->nr_journals * o->nr_members;
+	u32 nr_ags = o->nr_ags ? o->nr_ags : min(room, places);
+
+	if (!nr_ags || nr_ags > room) {
+		refuse(why, "the host slots have no room for so many more AGs (format: max_ags)");
+		return -ENOSPC;
+	}
+	if (nr_ags > places) {
+		refuse(why, "the new members have no place for so many journals");
+		return -ENOSPC;
+	}
+	while (grow_span(old, s, lanes, nr_ags) < KVC_LEAST_SEGMENTS_PER_AG) {
+		if (o->nr_ags || nr_ags == 1) {
+			refuse(why, "the smallest new member has no room for four segments of each AG");
+			return -ENOSPC;
+		}
+		nr_ags--;
+	}
+	return 0;
+}
+
+int kvc_geometry_grow(const struct kvc_geometry *old,
+		      const struct kvc_grow_options *o,
+		      struct kvc_geometry *g, const char **why)
+{
+	u64 blocks = U64_MAX, end = old->data_start + KVC_LABEL_BLOCKS;
+	struct kvc_span *s;
+	u32 lane, i;
+	int err;
+
+	err = check_growth(old, o, why);
+	if (err)
+		return err;
+	*g = *old;
+	g->incompat |= KVC_FEATURE_INCOMPAT_ELASTIC;
+	for (i = 0; i < o->nr_members; i++) {
+		struct kvc_member_info *m = &g->members[g->nr_members++];
+
+		*m = o->members[i];
+		m->state = KVC_MEMBER_PRESENT;
+		m->missing_since = 0;
+		blocks = min(blocks, m->blocks);
+	}
+	s = &g->spans[g->nr_spans++];
+	s->first_ag = old->nr_ags;
+	s->first_segment = old->nr_segments;
+	s->first_member = old->nr_members;
+	s->nr_members = o->nr_members;
+	s->width = growth_width(old, o);
+	if (old->segment_shift - ilog2(s->width) < old->unit_shift)
+		return refuse(why, "a segment has no 256 KiB for every member of its width");
+	lane = lane_blocks(old->segment_shift, s->width);
+	err = grow_ags(old, o, s, blocks > end ? (blocks - end) >> ilog2(lane) : 0,
+		       why);
+	if (err)
+		return err;
+	g->nr_ags += s->nr_ags;
+	g->nr_segments += s->nr_segments;
+	g->nr_lanes = max_t(u32, g->nr_lanes, span_lanes(s));
 	return kvc_geometry_check(g, why);
 }
 

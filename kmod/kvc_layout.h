@@ -33,8 +33,8 @@ struct kvc_member_info {
 
 /*
  * The label in host order, less what differs by member. The name is
- * NUL-terminated, nr_ags and nr_segments are sums over the spans; all other
- * fields are as in struct kvc_label.
+ * NUL-terminated, nr_ags and nr_segments are sums over the spans; incompat is
+ * feature_incompat; all other fields are as in struct kvc_label.
  */
 struct kvc_geometry {
 	u8 uuid[16];
@@ -45,8 +45,6 @@ struct kvc_geometry {
 	u32 lease_ms;
 	u32 heartbeat_ms;
 	u32 q_ms;
-	u16 nr_members;
-	u16 nr_spans;
 	u16 nr_slots;
 	u8 nr_slot_copies;
 	u8 slot_blocks;
@@ -57,6 +55,11 @@ struct kvc_geometry {
 	u32 ring_blocks;
 	u32 nr_journals;
 	u64 data_start;
+
+	/* What a pool that grows gets more of; all above stays as it is. */
+	u64 incompat;
+	u16 nr_members;
+	u16 nr_spans;
 	u32 nr_lanes;
 	u32 nr_ags;
 	u32 nr_segments;
@@ -89,6 +92,8 @@ struct kvc_place {
  * @width: default 1 for fewer than 4 members, else the largest power of two
  *	<= nr_members / 2, at most 4: losing a member leaves whole segments
  * @nr_ags: default 4 per member, less if segments are few
+ * @max_ags: AGs that the pool may grow to: slots get room for them; default what
+ *	the blocks that they need anyway hold, a multiple of 128
  * @ring_blocks: default: 1/256 of an AG's data or 1/8 of a segment, whichever
  *	is more, 128 KiB .. 32 MiB; more if the AGs have very many segments
  * @nr_members: how many @members are filled in (uuid, blocks, wwid_hash)
@@ -107,6 +112,7 @@ struct kvc_format_options {
 	u32 segment_shift;
 	u32 width;
 	u32 nr_ags;
+	u32 max_ags;
 	u32 ring_blocks;
 	u32 nr_members;
 	struct kvc_member_info members[KVC_MAX_MEMBERS];
@@ -137,6 +143,55 @@ int kvc_geometry_plan(const struct kvc_format_options *o,
  * Return: 0 or -EINVAL.
  */
 int kvc_geometry_check(const struct kvc_geometry *g, const char **why);
+
+/**
+ * struct kvc_grow_options - what a pool grows by; 0: default
+ * @nr_ags: AGs on the new members; default: as many for each as a member has
+ *	journal places, less if slots have no room for them or segments are few
+ * @width: default that of the first span, or what the new members allow
+ * @nr_members: how many @members are filled in (uuid, blocks, wwid_hash)
+ * @members: the new ones
+ */
+struct kvc_grow_options {
+	u32 nr_ags;
+	u32 width;
+	u32 nr_members;
+	struct kvc_member_info members[KVC_MAX_MEMBERS];
+};
+
+/**
+ * kvc_geometry_grow() - lay a pool out anew, with another span on new members
+ * @old: passed kvc_geometry_check()
+ * @o: what it grows by
+ * @g: filled in; passes kvc_geometry_check(), and extends @old
+ * @why: on failure a clause for the user; may be NULL
+ *
+ * Nothing that exists moves. The smallest new member decides how many lane slots
+ * all of them use.
+ *
+ * Return: 0, -EINVAL (option out of range), -ENOSPC (members too small, or no
+ * room in the label or in the slots).
+ */
+int kvc_geometry_grow(const struct kvc_geometry *old,
+		      const struct kvc_grow_options *o,
+		      struct kvc_geometry *g, const char **why);
+
+/* Do two labels lay the pool out alike? Members' states may differ. */
+bool kvc_geometry_same(const struct kvc_geometry *a,
+		       const struct kvc_geometry *b);
+
+/* Is @newer what @older may have grown to? Not if they are the same. */
+bool kvc_geometry_extends(const struct kvc_geometry *newer,
+			  const struct kvc_geometry *older);
+
+/* AGs that block @part of a slot is for: 0 if none of its AGs is there. */
+static inline u32 kvc_slot_part_ags(const struct kvc_geometry *g, u32 part)
+{
+	u32 first = part * KVC_AGS_PER_SLOT_BLOCK;
+
+	return g->nr_ags > first ?
+		min_t(u32, KVC_AGS_PER_SLOT_BLOCK, g->nr_ags - first) : 0;
+}
 
 /* Length of a segment in bytes, and in 4 KiB blocks. */
 static inline u64 kvc_segment_bytes(const struct kvc_geometry *g)

@@ -96,7 +96,7 @@ static void label(struct kunit *test)
 	KUNIT_EXPECT_NOT_NULL(test, why);				\
 	memcpy(block, again, sizeof(block));				\
 } while (0)
-	REFUSED(EOPNOTSUPP, l->feature_incompat = cpu_to_le64(1));
+	REFUSED(EOPNOTSUPP, l->feature_incompat = cpu_to_le64(2));
 	REFUSED(EOPNOTSUPP, l->feature_ro_compat = cpu_to_le64(1ULL << 63));
 	REFUSED(EINVAL, l->h.reserved0 = cpu_to_le16(1));
 	REFUSED(EINVAL, l->h.reserved1 = cpu_to_le32(1));
@@ -154,7 +154,7 @@ static void slots(struct kunit *test)
 	REFUSED(b->number = cpu_to_le32(geometry.nr_slots));
 	REFUSED(b->first_ag = cpu_to_le32(1));
 	REFUSED(b->first_ag = cpu_to_le32(128));
-	REFUSED(b->nr_ags = cpu_to_le32(geometry.nr_ags + 1));
+	REFUSED(b->nr_ags = cpu_to_le32(129));
 	REFUSED(b->nr_ags = cpu_to_le32(U32_MAX));
 	REFUSED(b->nr_ags = cpu_to_le32(geometry.nr_ags - 1));
 	REFUSED(b->state = cpu_to_le32(4));
@@ -165,10 +165,16 @@ static void slots(struct kunit *test)
 	REFUSED(b->ags[3].followed_epoch = cpu_to_le64(1ULL << 32));
 	REFUSED(b->ags[3].drained = cpu_to_le64((1ULL << 62) + 1));
 	REFUSED(b->ags[127].drained = cpu_to_le64(1));
-	REFUSED(b->flags = cpu_to_le64(2));
+	REFUSED(b->flags = cpu_to_le64(4));
 	REFUSED(b->reserved0[599] = 1);
 	REFUSED(b->h.reserved1 = cpu_to_le32(1));
 #undef REFUSED
+	/* Of a host that knows a newer label. */
+	b->nr_ags = cpu_to_le32(geometry.nr_ags + 1);
+	b->ags[geometry.nr_ags].owned_epoch = cpu_to_le64(7);
+	KUNIT_ASSERT_EQ(test, 0, kvc_slot_decode(block, &geometry, &slot_again));
+	KUNIT_EXPECT_EQ(test, geometry.nr_ags + 1, slot_again.nr_ags);
+	KUNIT_EXPECT_EQ(test, 7, slot_again.ags[geometry.nr_ags].owned_epoch);
 	/* A name that could not be read back is made harmless. */
 	slot.node[1] = '\033';
 	kvc_slot_encode(block, &slot);
@@ -585,13 +591,13 @@ static void limits_are_inclusive(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL,
 			kvc_slot_decode(block, &geometry, &slot));
 
-	/* The second block of a slot, in a pool of 200 AGs. */
-	geometry.nr_ags = 200;
+	/* The second block of a slot, if there is one. */
 	slot.first_ag = 128;
-	for (i = 72; i <= 73; i++) {
-		slot.nr_ags = i;
-		kvc_slot_encode(block, &slot);
-		KUNIT_EXPECT_EQ(test, i == 72 ? 0 : -EINVAL,
+	slot.nr_ags = 72;
+	kvc_slot_encode(block, &slot);
+	for (i = 1; i <= 2; i++) {
+		geometry.slot_blocks = i;
+		KUNIT_EXPECT_EQ(test, i == 2 ? 0 : -EINVAL,
 				kvc_slot_decode(block, &geometry,
 						&slot_again));
 	}

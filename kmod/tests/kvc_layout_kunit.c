@@ -383,6 +383,114 @@ static void striping_example(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0x3f000, bytes);
 }
 
+static struct kvc_grow_options grow;
+static struct kvc_geometry grown;
+
+static void grow_by(u32 nr, u64 blocks)
+{
+	u32 i;
+
+	memset(&grow, 0, sizeof(grow));
+	grow.nr_members = nr;
+	for (i = 0; i < nr; i++) {
+		memset(grow.members[i].uuid, 0x80 + i,
+		       sizeof(grow.members[i].uuid));
+		grow.members[i].blocks = blocks;
+	}
+}
+
+/* Nothing moves, and the new members are used to their ends. */
+static void growth_extends(struct kunit *test)
+{
+	const struct kvc_span *s;
+
+	kvc_fixture_options(&options, 4, 1 << 18);
+	options.segment_shift = 22;
+	KUNIT_ASSERT_EQ(test, 0, kvc_geometry_plan(&options, &geometry, NULL));
+	grow_by(3, 1 << 19);
+	KUNIT_ASSERT_EQ(test, 0,
+			kvc_geometry_grow(&geometry, &grow, &grown, NULL));
+	KUNIT_EXPECT_TRUE(test, kvc_geometry_extends(&grown, &geometry));
+	KUNIT_EXPECT_FALSE(test, kvc_geometry_extends(&geometry, &grown));
+	KUNIT_EXPECT_FALSE(test, kvc_geometry_extends(&grown, &grown));
+	KUNIT_EXPECT_FALSE(test, kvc_geometry_same(&grown, &geometry));
+	KUNIT_EXPECT_TRUE(test, kvc_geometry_same(&grown, &grown));
+	s = &grown.spans[1];
+	KUNIT_EXPECT_EQ(test, geometry.nr_ags, s->first_ag);
+	KUNIT_EXPECT_EQ(test, 12, s->nr_ags);
+	KUNIT_EXPECT_EQ(test, 2, s->width);
+	KUNIT_EXPECT_EQ(test, KVC_FEATURE_INCOMPAT_ELASTIC, grown.incompat);
+	/* Twice as large, three for four: half as many segments again. */
+	KUNIT_EXPECT_GE(test, s->nr_segments, geometry.nr_segments * 3 / 2 - 12);
+	/* And once more. */
+	geometry = grown;
+	grow_by(1, 1 << 18);
+	grow.members[0].uuid[0] = 0x99;
+	KUNIT_ASSERT_EQ(test, 0,
+			kvc_geometry_grow(&geometry, &grow, &grown, NULL));
+	KUNIT_EXPECT_EQ(test, 1, grown.spans[2].width);
+	KUNIT_EXPECT_EQ(test, 8, grown.nr_members);
+	/* What is told otherwise is no growth. */
+	grown.spans[0].width = 1;
+	KUNIT_EXPECT_FALSE(test, kvc_geometry_extends(&grown, &geometry));
+	grown.spans[0].width = geometry.spans[0].width;
+	grown.members[6].blocks++;
+	KUNIT_EXPECT_FALSE(test, kvc_geometry_extends(&grown, &geometry));
+	grown.members[6].blocks--;
+	grown.hash_key[31] ^= 1;
+	KUNIT_EXPECT_FALSE(test, kvc_geometry_extends(&grown, &geometry));
+}
+
+static void growth_refuses(struct kunit *test)
+{
+	u32 i;
+
+	kvc_fixture_options(&options, 4, 1 << 18);
+	options.segment_shift = 20;
+	options.nr_ags = 126;
+	options.ring_blocks = 128;
+	KUNIT_ASSERT_EQ(test, 0, kvc_geometry_plan(&options, &geometry, NULL));
+
+#define REFUSED(error, change) do {					\
+	grow_by(2, 1 << 18);						\
+	change;								\
+	KUNIT_EXPECT_EQ(test, -(error),					\
+			kvc_geometry_grow(&geometry, &grow, &grown, NULL)); \
+} while (0)
+	REFUSED(EINVAL, grow.nr_members = 0);
+	REFUSED(ENOSPC, grow.nr_members = 61);
+	REFUSED(EINVAL, grow.width = 3);
+	REFUSED(EINVAL, grow.width = 4);
+	REFUSED(EINVAL, memcpy(grow.members[1].uuid,
+			       geometry.members[0].uuid, 16));
+	REFUSED(ENOSPC, grow.members[1].blocks = 1);
+	REFUSED(ENOSPC, grow.members[1].blocks = geometry.data_start + 1);
+	/* Slots of one block have room for two more AGs. */
+	REFUSED(ENOSPC, grow.nr_ags = 3);
+#undef REFUSED
+	grow_by(2, 1 << 18);
+	KUNIT_ASSERT_EQ(test, 0,
+			kvc_geometry_grow(&geometry, &grow, &grown, NULL));
+	KUNIT_EXPECT_EQ(test, 128, grown.nr_ags);
+
+	/* More room by format. */
+	options.max_ags = 1024;
+	KUNIT_ASSERT_EQ(test, 0, kvc_geometry_plan(&options, &geometry, NULL));
+	KUNIT_EXPECT_EQ(test, 8, geometry.slot_blocks);
+	for (i = 0; i < 8; i++)
+		KUNIT_EXPECT_EQ(test, i ? 0 : 126,
+				kvc_slot_part_ags(&geometry, i));
+	for (i = 1; i < KVC_MAX_SPANS; i++) {
+		grow_by(1, 1 << 18);
+		grow.members[0].uuid[15] = i;
+		KUNIT_ASSERT_EQ(test, 0, kvc_geometry_grow(&geometry, &grow,
+							   &grown, NULL));
+		geometry = grown;
+	}
+	KUNIT_EXPECT_EQ(test, -ENOSPC,
+			kvc_geometry_grow(&geometry, &grow, &grown, NULL));
+}
+
 static struct kunit_case kvc_layout_cases[] = {
 	KUNIT_CASE(plan_defaults),
 	KUNIT_CASE(plan_refuses),
@@ -392,6 +500,8 @@ static struct kunit_case kvc_layout_cases[] = {
 	KUNIT_CASE(places_are_disjoint),
 	KUNIT_CASE(ags_share_out_segments),
 	KUNIT_CASE(striping_example),
+	KUNIT_CASE(growth_extends),
+	KUNIT_CASE(growth_refuses),
 	{}
 };
 

@@ -180,7 +180,7 @@ static void newer_label(struct scene *s)
 {
 	struct kvc_label *l = (void *)label(s, 1, 0);
 
-	l->feature_incompat = cpu_to_le64(1);
+	l->feature_incompat = cpu_to_le64(2);
 	img_fix((u8 *)l);
 }
 
