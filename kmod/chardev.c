@@ -15,6 +15,7 @@
 #include "batch.h"
 #include "chardev.h"
 #include "cluster.h"
+#include "grow.h"
 #include "list.h"
 #include "node.h"
 #include "nvme_kv.h"
@@ -39,7 +40,8 @@ static long kvc_ioctl_caps(void __user *arg)
 	c.features = KVCACHE_FEAT_PIN | KVCACHE_FEAT_RANGE | KVCACHE_FEAT_LIST |
 		     KVCACHE_FEAT_NVME_KV | KVCACHE_FEAT_WATCH |
 		     KVCACHE_FEAT_SETTLE | KVCACHE_FEAT_SHARED | KVCACHE_FEAT_URING |
-		     KVCACHE_FEAT_FENCE | KVCACHE_FEAT_PRESENCE;
+		     KVCACHE_FEAT_FENCE | KVCACHE_FEAT_PRESENCE |
+		     KVCACHE_FEAT_GROW;
 	c.key_max = KVCACHE_KEY_MAX;
 	c.batch_max = KVCACHE_BATCH_MAX;
 	c.iov_max = KVCACHE_IOV_MAX;
@@ -59,20 +61,20 @@ static void kvc_attach_free(struct kvc_attach_args *args)
 	kfree(args->reason);
 }
 
-static int kvc_attach_members(struct kvc_attach_args *args,
-			      const struct kvcache_attach *a)
+static int kvc_attach_members(struct kvc_attach_args *args, u64 members,
+			      u32 nr_members)
 {
-	struct kvcache_attach_member __user *u = u64_to_user_ptr(a->members);
+	struct kvcache_attach_member __user *u = u64_to_user_ptr(members);
 	struct kvcache_attach_member m;
 	u32 i;
 
-	args->paths = kcalloc(a->nr_members, sizeof(*args->paths), GFP_KERNEL);
-	args->wwid_hashes = kcalloc(a->nr_members, sizeof(*args->wwid_hashes),
+	args->paths = kcalloc(nr_members, sizeof(*args->paths), GFP_KERNEL);
+	args->wwid_hashes = kcalloc(nr_members, sizeof(*args->wwid_hashes),
 				    GFP_KERNEL);
 	args->reason = kzalloc(KVC_REASON_SIZE, GFP_KERNEL);
 	if (!args->paths || !args->wwid_hashes || !args->reason)
 		return -ENOMEM;
-	args->nr = a->nr_members;
+	args->nr = nr_members;
 	for (i = 0; i < args->nr; i++) {
 		char *path;
 
@@ -92,16 +94,20 @@ static bool kvc_terminated(const u8 *s, size_t size)
 	return strnlen((const char *)s, size) < size;
 }
 
-static void kvc_attach_tell(const struct kvcache_attach *a, char *reason)
+static void kvc_attach_tell(u64 to, u32 len, const char *what, char *reason)
 {
-	size_t n = min_t(size_t, a->reason_len, strlen(reason) + 1);
+	size_t n;
 
-	if (!n || !a->reason)
+	if (!reason || !reason[0])
+		return;
+	pr_err("%s: %s\n", what, reason);
+	n = min_t(size_t, len, strlen(reason) + 1);
+	if (!n || !to)
 		return;
 	reason[n - 1] = '\0';		/* also where it is cut */
 	/* The errno says it as well: a bad pointer here is the caller's loss. */
-	if (copy_to_user(u64_to_user_ptr(a->reason), reason, n))
-		pr_debug("attach: the reason could not be copied out\n");
+	if (copy_to_user(u64_to_user_ptr(to), reason, n))
+		pr_debug("%s: the reason could not be copied out\n", what);
 }
 
 static bool kvc_attach_mode_sound(const struct kvcache_attach *a)
@@ -145,16 +151,86 @@ static long kvc_ioctl_attach(void __user *arg)
 	memcpy(args.id.nqn, a.nqn, sizeof(args.id.nqn));
 	memcpy(args.id.node, a.node, sizeof(args.id.node));
 	memcpy(args.id.boot_id, a.boot_id, sizeof(args.id.boot_id));
-	err = kvc_attach_members(&args, &a);
+	err = kvc_attach_members(&args, a.members, a.nr_members);
 	if (!err)
 		err = kvc_pool_attach(&args, &number);
 	if (!err) {
 		a.pool = number;
 		err = kvc_struct_out(arg, &a, sizeof(a), a.size);
-	} else if (args.reason && args.reason[0]) {
-		pr_err("attach: %s\n", args.reason);
-		kvc_attach_tell(&a, args.reason);
+	} else {
+		kvc_attach_tell(a.reason, a.reason_len, "attach", args.reason);
 	}
+	kvc_attach_free(&args);
+	return err;
+}
+
+static int kvc_grow_numbered(u32 number, struct kvc_grow_args *args)
+{
+	struct kvc_pool *pool = kvc_pool_get(number);
+	int err;
+
+	if (!pool)
+		return -ENODEV;
+	err = kvc_pool_grow(pool, args);
+	kvc_pool_put(pool);
+	return err;
+}
+
+static long kvc_ioctl_grow(void __user *arg)
+{
+	struct kvc_grow_args args = {};
+	struct kvcache_grow g;
+	int err;
+
+	if (!capable(CAP_SYS_ADMIN))
+		return -EPERM;
+	err = kvc_struct_in(&g, sizeof(g), arg);
+	if (err)
+		return err;
+	if (g.flags || g.reserved || !g.pool || !g.nr_members ||
+	    g.nr_members > KVCACHE_MEMBERS_MAX)
+		return -EINVAL;
+	args.nr_ags = g.nr_ags;
+	args.width = g.width;
+	err = kvc_attach_members(&args.new, g.members, g.nr_members);
+	if (!err)
+		err = kvc_grow_numbered(g.pool, &args);
+	if (!err) {
+		g.nr_members = args.nr_members;
+		g.nr_ags = args.total_ags;
+		g.capacity = args.capacity;
+		err = kvc_struct_out(arg, &g, sizeof(g), g.size);
+	} else {
+		kvc_attach_tell(g.reason, g.reason_len, "grow", args.new.reason);
+	}
+	kvc_attach_free(&args.new);
+	return err;
+}
+
+static long kvc_ioctl_refresh(void __user *arg)
+{
+	struct kvc_attach_args args = {};
+	struct kvcache_refresh r;
+	struct kvc_pool *pool;
+	int err;
+
+	if (!capable(CAP_SYS_ADMIN))
+		return -EPERM;
+	err = kvc_struct_in(&r, sizeof(r), arg);
+	if (err)
+		return err;
+	if (r.flags || r.reserved || !r.pool || !r.nr_members ||
+	    r.nr_members > KVCACHE_MEMBERS_MAX)
+		return -EINVAL;
+	pool = kvc_pool_get(r.pool);
+	if (!pool)
+		return -ENODEV;
+	err = kvc_attach_members(&args, r.members, r.nr_members);
+	if (!err)
+		err = kvc_pool_refresh(pool, &args);
+	kvc_pool_put(pool);
+	if (err)
+		kvc_attach_tell(r.reason, r.reason_len, "refresh", args.reason);
 	kvc_attach_free(&args);
 	return err;
 }
@@ -463,6 +539,10 @@ static long kvc_ioctl(struct file *file, unsigned int cmd, unsigned long argv)
 		return kvc_ioctl_attach(arg);
 	case _IOC_NR(KVCACHE_IOC_DETACH):
 		return kvc_ioctl_detach(arg);
+	case _IOC_NR(KVCACHE_IOC_GROW):
+		return kvc_ioctl_grow(arg);
+	case _IOC_NR(KVCACHE_IOC_REFRESH):
+		return kvc_ioctl_refresh(arg);
 	case _IOC_NR(KVCACHE_IOC_INFO):
 		return kvc_ioctl_info(file, arg);
 	case _IOC_NR(KVCACHE_IOC_POOLS):

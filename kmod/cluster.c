@@ -40,12 +40,13 @@ static int kvc_grant_pool(struct kvc_pool *pool, const struct kvcache_grant *u)
 		.incarnation = u->incarnation,
 		.until = u->deadline_ns,
 	};
-	u32 nr_ags = pool->g.nr_ags;
+	u32 nr_ags = READ_ONCE(pool->g.nr_ags);
 	int err;
 
 	if (u->nr_ags > nr_ags)
 		return -EINVAL;
-	grant.epochs = kvcalloc(nr_ags, sizeof(*grant.epochs), GFP_KERNEL);
+	/* For all that there can be: the pool may grow meanwhile. */
+	grant.epochs = kvcalloc(KVC_MAX_AGS, sizeof(*grant.epochs), GFP_KERNEL);
 	if (!grant.epochs)
 		return -ENOMEM;
 	err = kvc_grant_epochs(u, nr_ags, grant.epochs) ?:

@@ -734,6 +734,9 @@ static int kvc_join_do(struct kvc_join *join, char *reason)
 	start = ktime_get_ns();
 	err = kvc_join_loads(join, reason);
 	join->load_ns = ktime_get_ns() - start;
+	/* protocol rule 34: the slot has shown what we know */
+	if (!err)
+		err = kvc_labels_check(join->pool, reason);
 	if (!err)
 		err = kvc_join_show(join, reason);
 	if (err)

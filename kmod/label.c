@@ -107,21 +107,6 @@ static int kvc_label_probe(struct kvc_attach_args *args, u32 i,
 	return bad;
 }
 
-/* Do two labels lay the pool out alike? Members' states may differ. */
-static bool kvc_geometry_same(const struct kvc_geometry *a,
-			      const struct kvc_geometry *b)
-{
-	u32 i;
-
-	if (memcmp(a, b, offsetof(struct kvc_geometry, members)))
-		return false;
-	for (i = 0; i < a->nr_members; i++)
-		if (memcmp(a->members[i].uuid, b->members[i].uuid, 16) ||
-		    a->members[i].blocks != b->members[i].blocks)
-			return false;
-	return true;
-}
-
 /*
  * @floor: the highest sequence at a start. The ends of all members are written
  * before the first start, so no member's newest label may be older.
@@ -138,7 +123,10 @@ static int kvc_label_sibling(struct kvc_attach_args *args, u32 i,
 			   path, f->g.name, newest->g.name);
 		return -EUCLEAN;
 	}
-	if (!kvc_geometry_same(&f->g, &newest->g)) {
+	/* Protocol rule 34: who writes labels anew may have been cut short. */
+	if (!kvc_geometry_same(&f->g, &newest->g) &&
+	    (f->sequence == newest->sequence ||
+	     !kvc_geometry_extends(&newest->g, &f->g))) {
 		kvc_reason(args->reason,
 			   "%s: its label lays pool %s out differently from its siblings",
 			   path, f->g.name);
@@ -200,6 +188,7 @@ static int kvc_labels_judge(struct kvc_attach_args *args,
 		}
 		order[found[i].member] = i;
 		pool->lagging |= found[i].sequence != newest->sequence;
+		pool->cut |= found[i].g.nr_spans != newest->g.nr_spans;
 	}
 	for (i = 0; i < newest->g.nr_members; i++) {
 		if (order[i] >= 0)
@@ -255,7 +244,7 @@ free:
 	return err;
 }
 
-int kvc_labels_write(struct kvc_pool *pool, const struct kvc_geometry *g,
+int kvc_labels_write(struct kvc_member_set *set, const struct kvc_geometry *g,
 		     u64 sequence, const struct kvc_writer *w)
 {
 	void *block;
@@ -265,26 +254,45 @@ int kvc_labels_write(struct kvc_pool *pool, const struct kvc_geometry *g,
 	block = (void *)__get_free_page(GFP_KERNEL);
 	if (!block)
 		return -ENOMEM;
-	/* All end copies, then all start copies: each member keeps a sound one. */
+	/*
+	 * All end copies, then all start copies: each member keeps a sound one.
+	 * New members first, or the others would tell of one that is none yet.
+	 */
 	for (copy = 2; copy-- > 0 && !err;) {
-		for (i = 0; i < g->nr_members && !err; i++) {
+		for (i = g->nr_members; i-- > 0 && !err;) {
 			struct kvc_place p = kvc_place_label(g, i, copy);
 
-			if (!pool->set.m[i].bdev)
+			if (!READ_ONCE(set->m[i].bdev))
 				continue;
 			kvc_label_encode(block, g, i);
 			kvc_block_finish(block, KVC_BLOCK_LABEL, g->uuid, p,
 					 sequence, w);
-			err = kvc_meta_write(&pool->set.m[i], p.block, 1, block);
+			err = kvc_meta_write(&set->m[i], p.block, 1, block);
 		}
 	}
 	free_page((unsigned long)block);
 	return err;
 }
 
+/*
+ * Is this block a label of a member as the pool has grown to since? One that does
+ * not say so tells nothing.
+ */
+static bool kvc_label_grown(struct kvc_pool *pool, u32 member, const void *block,
+			    struct kvc_geometry *g)
+{
+	u32 says;
+
+	return kvc_block_verify(block, KVC_BLOCK_LABEL, pool->g.uuid, NULL) ==
+		       KVC_BLOCK_OK &&
+	       !kvc_label_decode(block, g, &says, NULL) && says == member &&
+	       kvc_geometry_extends(g, &pool->g);
+}
+
 bool kvc_label_is_ours(struct kvc_pool *pool, u32 member, const void *label)
 {
 	void *block = (void *)__get_free_page(GFP_KERNEL);
+	struct kvc_geometry *g;
 	bool same;
 
 	if (!block)
@@ -296,5 +304,50 @@ bool kvc_label_is_ours(struct kvc_pool *pool, u32 member, const void *label)
 			 pool->label_sequence, &pool->label_writer);
 	same = !memcmp(block, label, KVC_BLOCK_SIZE);
 	free_page((unsigned long)block);
+	if (same)
+		return true;
+	g = kmalloc(sizeof(*g), GFP_KERNEL);
+	same = g && kvc_label_grown(pool, member, label, g);
+	kfree(g);
 	return same;
+}
+
+/* 0; -ESTALE: a member's label says that the pool has grown; -EIO; -ENOMEM. */
+static int kvc_labels_look(struct kvc_pool *pool, void *block,
+			   struct kvc_geometry *g)
+{
+	u32 i, copy, read = 0;
+
+	for (i = 0; i < pool->g.nr_members; i++) {
+		struct kvc_member *m = &pool->set.m[i];
+
+		for (copy = 0; copy < 2; copy++) {
+			struct kvc_place p = kvc_place_label(&pool->g, i, copy);
+
+			if (kvc_member_health(m) != KVC_HEALTH_LIVE ||
+			    kvc_meta_read(m, p.block, 1, block))
+				continue;
+			if (kvc_label_grown(pool, i, block, g))
+				return -ESTALE;
+			read++;
+		}
+	}
+	return read ? 0 : -EIO;
+}
+
+int kvc_labels_check(struct kvc_pool *pool, char *reason)
+{
+	struct kvc_geometry *g = kmalloc(sizeof(*g), GFP_KERNEL);
+	void *block = (void *)__get_free_page(GFP_KERNEL);
+	int err = g && block ? kvc_labels_look(pool, block, g) : -ENOMEM;
+
+	if (err == -ESTALE)
+		kvc_reason(reason, "pool %s has grown to %u members and %u AGs since its labels were read: attach it with its new members",
+			   pool->g.name, g->nr_members, g->nr_ags);
+	else if (err == -EIO)
+		kvc_reason(reason, "no label of pool %s can be read",
+			   pool->g.name);
+	free_page((unsigned long)block);
+	kfree(g);
+	return err;
 }

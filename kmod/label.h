@@ -10,7 +10,8 @@
  * @g: the geometry that they agree on
  * @sequence: of the newest label
  * @writer: of the newest label
- * @lagging: some member's label is one behind: an attach was cut short
+ * @lagging: some member's label is one behind: who wrote them was cut short
+ * @cut: and that was a growth: it does not tell of all spans
  * @order: order[i] is the place among the given paths of member i, -1: missing
  */
 struct kvc_found_pool {
@@ -18,6 +19,7 @@ struct kvc_found_pool {
 	u64 sequence;
 	struct kvc_writer writer;
 	bool lagging;
+	bool cut;
 	int order[KVC_MAX_MEMBERS];
 };
 
@@ -35,22 +37,34 @@ int kvc_labels_read(struct kvc_attach_args *args, struct kvc_found_pool *pool);
 
 /**
  * kvc_labels_write() - write every present member's labels anew
- * @pool: members open
- * @g: what the labels shall say
+ * @set: members, open
+ * @g: what the labels shall say; as many members as @set has
  * @sequence: sequence
  * @w: writer
  *
  * Copy by copy, so that one sound label stands at any moment.
  */
-int kvc_labels_write(struct kvc_pool *pool, const struct kvc_geometry *g,
-		     u64 sequence,
-		     const struct kvc_writer *w);
+int kvc_labels_write(struct kvc_member_set *set, const struct kvc_geometry *g,
+		     u64 sequence, const struct kvc_writer *w);
 
 /**
- * kvc_label_is_ours() - is this the label that this attachment wrote?
+ * kvc_labels_check() - do the labels still say what this attachment knows?
+ * @pool: attachment, members open
+ * @reason: gets a sentence on failure; may be NULL
+ *
+ * Protocol rule 34: asked when our slot shows what we know.
+ *
+ * Return: 0; -ESTALE: the pool has grown; -EIO: none can be read; -ENOMEM.
+ */
+int kvc_labels_check(struct kvc_pool *pool, char *reason);
+
+/**
+ * kvc_label_is_ours() - is this the label that this attachment knows?
  * @pool: attachment, with @pool->label_writer
  * @member: whose
  * @label: block 0 of a device
+ *
+ * Or one that the member got when the pool grew.
  */
 bool kvc_label_is_ours(struct kvc_pool *pool, u32 member, const void *label);
 

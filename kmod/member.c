@@ -462,10 +462,10 @@ static void kvc_members_watch(struct work_struct *work)
 	 */
 	const bool late = time_after(now, set->watched +
 				     msecs_to_jiffies(4 * KVC_WATCH_MS));
-	u32 i;
+	u32 i, nr = smp_load_acquire(&set->nr);	/* kvc_members_add() */
 
 	set->watched = now;
-	for (i = 0; i < set->nr; i++) {
+	for (i = 0; i < nr; i++) {
 		kvc_member_watch(&set->m[i], now, late);
 		kvc_pace_look(&set->m[i].pace,
 			      kvc_member_health(&set->m[i]) == KVC_HEALTH_LIVE);
@@ -500,6 +500,33 @@ static void kvc_members_free(struct kvc_member_set *set)
 		destroy_workqueue(set->wq);
 }
 
+/* A member that is missing. */
+static int kvc_member_init(struct kvc_member_set *set, u32 index)
+{
+	struct kvc_member *m = &set->m[index];
+	int err;
+
+	m->set = set;
+	m->index = index;
+	m->path = "";
+	m->health = KVC_HEALTH_FAILED;
+	m->probed = jiffies - msecs_to_jiffies(KVC_PROBE_MS);
+	/* A bio for a missing member fails at once. */
+	m->nowait = true;
+	m->max_bytes = SZ_1M;
+	m->max_segments = BIO_MAX_VECS;
+	m->max_segment_bytes = UINT_MAX;
+	INIT_WORK(&m->probe_work, kvc_member_probe);
+	kvc_pace_init(&m->pace, set->submit_wq);
+	err = percpu_counter_init(&m->read_bytes, 0, GFP_KERNEL);
+	if (err)
+		return err;
+	err = percpu_counter_init(&m->written_bytes, 0, GFP_KERNEL);
+	if (err)
+		percpu_counter_destroy(&m->read_bytes);
+	return err;
+}
+
 int kvc_members_init(struct kvc_member_set *set, u32 nr)
 {
 	u32 i;
@@ -523,30 +550,27 @@ int kvc_members_init(struct kvc_member_set *set, u32 nr)
 	if (percpu_ref_init(&set->users, kvc_members_idle, 0, GFP_KERNEL))
 		goto no_memory;
 
-	for (i = 0; i < nr; i++) {
-		struct kvc_member *m = &set->m[i];
-
-		m->set = set;
-		m->index = i;
-		m->path = "";
-		m->health = KVC_HEALTH_FAILED;
-		m->probed = jiffies - msecs_to_jiffies(KVC_PROBE_MS);
-		/* A bio for a missing member fails at once. */
-		m->nowait = true;
-		m->max_bytes = SZ_1M;
-		m->max_segments = BIO_MAX_VECS;
-		m->max_segment_bytes = UINT_MAX;
-		INIT_WORK(&m->probe_work, kvc_member_probe);
-		kvc_pace_init(&m->pace, set->submit_wq);
-		if (percpu_counter_init(&m->read_bytes, 0, GFP_KERNEL) ||
-		    percpu_counter_init(&m->written_bytes, 0, GFP_KERNEL))
+	for (i = 0; i < nr; i++)
+		if (kvc_member_init(set, i))
 			goto no_memory;
-	}
 	return 0;
 
 no_memory:
 	kvc_members_free(set);
 	return -ENOMEM;
+}
+
+int kvc_members_add(struct kvc_member_set *set, u32 nr)
+{
+	int err = 0;
+
+	while (set->nr < nr && !err) {
+		err = kvc_member_init(set, set->nr);
+		/* To be seen by the watch when it is made. */
+		if (!err)
+			smp_store_release(&set->nr, set->nr + 1);
+	}
+	return err;
 }
 
 int kvc_member_open(struct kvc_member_set *set, u32 index, const char *path)

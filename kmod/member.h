@@ -102,7 +102,8 @@ struct kvc_member {
 
 /**
  * struct kvc_member_set - the members of one attachment
- * @nr: members; fixed once kvc_members_start() was called
+ * @nr: members; once kvc_members_start() was called only kvc_members_add()
+ *	changes it, while there is no I/O but the watch's
  * @m: members, by index
  * @dma_mask: the largest of the open members'
  * @block_mask: the largest of the open members'
@@ -177,6 +178,15 @@ struct kvc_member_set {
  * Return: 0, -EINVAL, -ENOMEM. On 0, kvc_members_stop() undoes it.
  */
 int kvc_members_init(struct kvc_member_set *set, u32 nr);
+
+/**
+ * kvc_members_add() - make a set larger
+ * @set: set
+ * @nr: how many members the pool has now; the new ones are missing until opened
+ *
+ * Return: 0, -ENOMEM: not all were added, and it may be tried again.
+ */
+int kvc_members_add(struct kvc_member_set *set, u32 nr);
 
 /**
  * kvc_member_open() - open a member's device

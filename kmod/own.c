@@ -79,6 +79,45 @@ static void kvc_own_refused(struct kvc_ag *ag, const struct kvc_takeover *t,
 	ag->doubting = true;
 }
 
+/* Does a host that is there not know this AG, or may not? Under the slots' mutex. */
+static bool kvc_own_unheard(struct kvc_ag *ag, u32 slot)
+{
+	struct kvc_join *join = ag->join;
+	u32 part = ag->number / KVC_AGS_PER_SLOT_BLOCK;
+	const struct kvc_slot_info *s =
+		join->slots->parts[slot * join->g->slot_blocks + part];
+
+	if (slot == join->writer.slot || kvc_share_silent(join, slot))
+		return false;
+	if (test_bit(slot, join->slots->unknown))
+		return true;
+	return kvc_slot_in_use(s) &&
+	       s->nr_ags <= ag->number % KVC_AGS_PER_SLOT_BLOCK;
+}
+
+/*
+ * Protocol rule 35: an AG that came when the pool grew has its first owner when
+ * all hosts can follow it. The slots are to be read when ours shows that we know
+ * it, which is so when passes begin.
+ */
+static bool kvc_own_early(struct kvc_ag *ag)
+{
+	struct kvc_join *join = ag->join;
+	bool early = false;
+	u32 i, slot;
+
+	if (ag->number < join->g->spans[0].nr_ags ||
+	    kvc_slots_shown(join, ag->number, &slot))
+		return false;
+	if (!kvc_share_looked(join->share, 1))
+		return true;
+	kvc_slots_lock(join);
+	for (i = 0; i < join->g->nr_slots && !early; i++)
+		early = kvc_own_unheard(ag, i);
+	kvc_slots_unlock(join);
+	return early;
+}
+
 static int kvc_own_take(struct kvc_ag *ag, u64 wanted)
 {
 	struct kvc_join *join = ag->join;
@@ -178,7 +217,8 @@ static void kvc_own_work(struct work_struct *work)
 {
 	struct kvc_join *join = container_of(to_delayed_work(work),
 					     struct kvc_join, own);
-	bool more = false;
+	bool more = false, early = false;
+	unsigned long apart = HZ;
 	u32 i;
 
 	for (i = 0; i < join->g->nr_ags; i++) {
@@ -187,13 +227,20 @@ static void kvc_own_work(struct work_struct *work)
 		/* protocol rule 30: its home is gone, and the AG with it */
 		if (kvc_own_settled(ag) || kvc_own_home_gone(ag))
 			continue;
+		if (kvc_own_early(ag)) {
+			early = true;
+			continue;
+		}
 		more = true;
 		queue_work(join->wq, &ag->change);
 	}
 	/* Seldom if there is none: a member may come back. */
+	if (more)
+		apart = msecs_to_jiffies(KVC_OWN_RETRY_MS);
+	else if (early)
+		apart = msecs_to_jiffies(join->g->heartbeat_ms) + 1;
 	if (!READ_ONCE(join->stopping))
-		queue_delayed_work(join->wq, &join->own,
-				   more ? msecs_to_jiffies(KVC_OWN_RETRY_MS) : HZ);
+		queue_delayed_work(join->wq, &join->own, apart);
 }
 
 void kvc_own_init(struct kvc_join *join)
@@ -234,14 +281,18 @@ void kvc_own_stop(struct kvc_join *join)
 		cancel_work_sync(&join->ags[i].change);
 }
 
-/* An AG that is not owned yet though it can be; KVC_NO_SLOT: none. */
+/*
+ * An AG that is not owned yet though it can be; KVC_NO_SLOT: none. Who waits does
+ * not wait for hosts that don't know an AG yet.
+ */
 static u32 kvc_own_missing(struct kvc_join *join)
 {
 	u32 i;
 
 	for (i = 0; i < join->g->nr_ags; i++)
 		if (!kvc_own_settled(&join->ags[i]) &&
-		    !kvc_own_home_gone(&join->ags[i]))
+		    !kvc_own_home_gone(&join->ags[i]) &&
+		    !kvc_own_early(&join->ags[i]))
 			return i;
 	return KVC_NO_SLOT;
 }

@@ -302,6 +302,16 @@ static int kvc_pool_join_shared(struct kvc_pool *pool,
 			   pool->g.name, pool->g.nr_slots, args->hosts);
 		return -EINVAL;
 	}
+	/*
+	 * Protocol rule 34: a host that reads the labels after us would not
+	 * surely find what we found, and nobody here may write them.
+	 */
+	if (found->cut) {
+		kvc_reason(args->reason,
+			   "growing pool %s was cut short: let a host that has it grow it again, or attach it once for one host alone",
+			   pool->g.name);
+		return -EUCLEAN;
+	}
 	kvc_pool_take_labels(pool, found->sequence, &found->writer);
 	if (args->mode == KVCACHE_MODE_GRANTED)
 		return 0;
@@ -324,10 +334,11 @@ static int kvc_pool_join_first(struct kvc_pool *pool,
 	 * would leave them two behind, as only a snapshot is.
 	 */
 	if (found->lagging)
-		err = kvc_labels_write(pool, &found->g, found->sequence,
+		err = kvc_labels_write(&pool->set, &found->g, found->sequence,
 				       &found->writer);
 	if (!err)
-		err = kvc_labels_write(pool, &pool->g, pool->label_sequence,
+		err = kvc_labels_write(&pool->set, &pool->g,
+				       pool->label_sequence,
 				       &pool->join->writer);
 	if (err) {
 		kvc_reason(args->reason, "the labels of pool %s can't be written (%d)",
@@ -398,6 +409,116 @@ stop:
 put:
 	kvc_pool_put(pool);
 free_found:
+	kvfree(found);
+	return err;
+}
+
+/* --- a pool that has grown --- */
+
+/* Take up what its labels say now. No membership, so no I/O but the watch's. */
+static int kvc_pool_take_growth(struct kvc_pool *pool,
+				struct kvc_attach_args *args,
+				const struct kvc_found_pool *found)
+{
+	const size_t fixed = offsetof(struct kvc_geometry, incompat);
+	u32 i, nr = found->g.nr_members;
+	int err;
+
+	down_write(&pool->members_lock);
+	err = kvc_members_add(&pool->set, nr);
+	for (i = pool->g.nr_members; i < nr && !err; i++) {
+		/* Open since an attempt that came to nothing, or missing. */
+		if (pool->set.m[i].path[0] || found->order[i] < 0)
+			continue;
+		err = kvc_member_open(&pool->set, i,
+				      args->paths[found->order[i]]);
+		if (err)
+			kvc_reason(args->reason, "%s: can't be opened (%d)",
+				   args->paths[found->order[i]], err);
+	}
+	if (!err) {
+		/* The rest is the same, and may be in use. */
+		memcpy((u8 *)&pool->g + fixed, (const u8 *)&found->g + fixed,
+		       sizeof(pool->g) - fixed);
+		kvc_pool_take_labels(pool, found->sequence, &found->writer);
+	}
+	up_write(&pool->members_lock);
+	return err;
+}
+
+/* End the membership in good order, if there is one; others go on. */
+static int kvc_pool_pause(struct kvc_pool *pool)
+{
+	int was = pool->state;
+
+	if (!pool->join)
+		return 0;
+	WRITE_ONCE(pool->state, KVC_POOL_LAPSED);
+	kvc_pool_close_ops(pool);
+	if (!wait_for_completion_timeout(&pool->ops_gone,
+					 msecs_to_jiffies(KVC_DETACH_MS))) {
+		percpu_ref_resurrect(&pool->ops);
+		WRITE_ONCE(pool->state, was);
+		return -ETIMEDOUT;
+	}
+	kvc_join_destroy(pool->join, true);
+	pool->join = NULL;
+	return 0;
+}
+
+static int kvc_pool_refresh_found(struct kvc_pool *pool,
+				  struct kvc_attach_args *args,
+				  const struct kvc_found_pool *found)
+{
+	int err;
+
+	lockdep_assert_held(&pool->life);
+	if (pool->state == KVC_POOL_CLOSING)
+		return -ENODEV;
+	if (kvc_geometry_same(&found->g, &pool->g))
+		return 0;
+	if (!kvc_geometry_extends(&found->g, &pool->g) || found->cut) {
+		kvc_reason(args->reason, found->cut ?
+			   "growing pool %s was cut short: grow it again" :
+			   "what the labels say is not what pool %s can have grown to",
+			   pool->g.name);
+		return -EUCLEAN;
+	}
+	err = kvc_pool_pause(pool);
+	if (err)
+		return err;
+	err = kvc_pool_take_growth(pool, args, found);
+	if (pool->mode == KVCACHE_MODE_GRANTED)
+		return err;	/* and then there is a grant */
+	err = err ?: kvc_join_create(pool, args->reason, &pool->join);
+	if (!err)
+		kvc_pool_serve(pool);
+	else
+		queue_delayed_work(system_unbound_wq, &pool->rejoin,
+				   msecs_to_jiffies(pool->g.heartbeat_ms));
+	return err;
+}
+
+int kvc_pool_refresh(struct kvc_pool *pool, struct kvc_attach_args *args)
+{
+	struct kvc_found_pool *found = kvzalloc(sizeof(*found), GFP_KERNEL);
+	int err;
+
+	if (!found)
+		return -ENOMEM;
+	args->degraded = pool->degraded;
+	err = kvc_labels_read(args, found);
+	if (!err && memcmp(found->g.uuid, pool->g.uuid, sizeof(pool->g.uuid))) {
+		kvc_reason(args->reason, "the devices are of pool %s, not of %s",
+			   found->g.name, pool->g.name);
+		err = -EUCLEAN;
+	}
+	if (!err && mutex_lock_killable(&pool->life))
+		err = -EINTR;
+	if (!err) {
+		err = kvc_pool_refresh_found(pool, args, found);
+		mutex_unlock(&pool->life);
+	}
 	kvfree(found);
 	return err;
 }

@@ -42,8 +42,8 @@ struct kvc_identity {
  * @slot: slot
  * @incarnation: and its incarnation; 0: none was granted yet
  * @until: boot time in ns at which the grant ends
- * @epochs: by AG: with which epoch it is to be owned, 0: it is not; owned by
- *	whoever passes the structure
+ * @epochs: by AG, KVC_MAX_AGS of them: with which epoch it is to be owned, 0: it
+ *	is not; owned by whoever passes the structure
  */
 struct kvc_grant {
 	u32 slot;
@@ -83,6 +83,7 @@ struct kvc_grant {
  * @beats_shown: the last of them that is down on a majority
  * @beaten: jiffies at which one last began
  * @own: brings what we own in line with what we shall own
+ * @relabels: our slot says that we change the labels; under the pool's @life
  * @load_ns: time that loading took
  * @load_objects: objects found
  */
@@ -115,6 +116,7 @@ struct kvc_join {
 	u64 beats_shown;
 	unsigned long beaten;
 	struct delayed_work own;
+	bool relabels;
 	u64 load_ns;
 	u64 load_objects;
 };
@@ -130,7 +132,8 @@ enum kvc_pool_state {
  * @number: from 1
  * @id: whom for
  * @set: members
- * @g: geometry
+ * @g: geometry. Between two memberships it may grow, under @life and
+ *	@members_lock; who has either, or is inside @ops, can rely on it
  * @label_sequence: of the label, as attach wrote it
  * @label_writer: likewise
  * @node: character node, or an ERR_PTR()
@@ -250,6 +253,20 @@ int kvc_pool_prolong(struct kvc_pool *pool, const struct kvc_grant *grant);
 
 /* The membership that a grant is being joined by has begun, or (NULL) is over. */
 void kvc_pool_joining(struct kvc_pool *pool, struct kvc_join *join);
+
+/**
+ * kvc_pool_refresh() - take up labels that tell of more members
+ * @pool: attachment
+ * @args: all its members
+ *
+ * The membership ends in good order and a new one begins; calls get -ESTALE
+ * meanwhile. With KVCACHE_MODE_GRANTED it begins with the next grant.
+ *
+ * Return: 0, also if nothing has changed; -ETIMEDOUT: calls in progress did not
+ * end; -EUCLEAN; -ENODEV; -EINTR; as kvc_pool_attach() of the new membership,
+ * which is tried again until it is there.
+ */
+int kvc_pool_refresh(struct kvc_pool *pool, struct kvc_attach_args *args);
 
 /* Pool by number, 0: the lowest. NULL if there is none. */
 struct kvc_pool *kvc_pool_get(u32 number);

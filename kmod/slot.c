@@ -65,8 +65,7 @@ int kvc_slots_init(struct kvc_join *join)
 		s->parts[i]->number = i / g->slot_blocks;
 		s->parts[i]->first_ag = i % g->slot_blocks *
 					KVC_AGS_PER_SLOT_BLOCK;
-		s->parts[i]->nr_ags = min_t(u32, KVC_AGS_PER_SLOT_BLOCK,
-					    g->nr_ags - s->parts[i]->first_ag);
+		s->parts[i]->nr_ags = kvc_slot_part_ags(g, i % g->slot_blocks);
 	}
 	for (i = 0; i < s->nr_copies; i++) {
 		s->copies[i].slots = s;
@@ -369,6 +368,10 @@ static void kvc_slot_update(struct kvc_join *join)
 		p->incarnation = join->writer.incarnation;
 		p->heartbeat = join->heartbeat;
 		p->flags = join->share ? KVC_SLOT_SHARED : 0;
+		if (READ_ONCE(join->relabels))
+			p->flags |= KVC_SLOT_RELABELS;
+		/* What an earlier incarnation wrote may know fewer. */
+		p->nr_ags = kvc_slot_part_ags(g, part);
 		memcpy(p->boot_id, join->pool->id.boot_id, 16);
 		memcpy(p->attach_id, join->pool->id.attach_id, 16);
 		memcpy(p->nqn, join->pool->id.nqn, sizeof(p->nqn));

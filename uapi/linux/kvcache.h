@@ -60,6 +60,7 @@
 #define KVCACHE_FEAT_URING	(1ULL << 7)	/* struct kvcache_uring */
 #define KVCACHE_FEAT_FENCE	(1ULL << 8)	/* KVCACHE_ATTACH_FENCE */
 #define KVCACHE_FEAT_PRESENCE	(1ULL << 9)	/* KVCACHE_IOC_PRESENCE and mmap */
+#define KVCACHE_FEAT_GROW	(1ULL << 10)	/* pools that get more members */
 
 /**
  * struct kvcache_caps - KVCACHE_IOC_CAPS: what this kernel can do
@@ -820,6 +821,84 @@ struct kvcache_presence_map {
 	__u32	reserved;
 	__u64	bytes;
 	__u64	offset;
+
+/**
+ * struct kvcache_grow - KVCACHE_IOC_GROW: give a pool more members (CAP_SYS_ADMIN)
+ * @size: in: sizeof(struct kvcache_grow)
+ * @flags: in: 0
+ * @pool: in: number; 0 is not taken here
+ * @nr_members: in: how many; out: members that the pool has now
+ * @members: in: user pointer to struct kvcache_attach_member: the new ones. All of
+ *	each device before the pool's data, and its last block, have been cleared
+ * @nr_ags: in: AGs that they get, 0: as many for each as other members have; out:
+ *	AGs that the pool has now
+ * @width: in: members that one of their segments is striped over, a power of two;
+ *	0: as on the other members
+ * @capacity: out: bytes of the pool now
+ * @reason: in: user pointer to a buffer that gets a sentence for people if it
+ *	can't be done; may be 0
+ * @reason_len: in: bytes there
+ * @reserved: 0
+ *
+ * Writes new labels on all members, new and old, under the lease of this
+ * attachment, which itself goes on with the members that it knows: it and the other
+ * hosts take the labels up by KVCACHE_IOC_REFRESH, or by an attach, one after
+ * another. When all have, the new AGs are owned.
+ *
+ * If it is cut short the pool can be attached with old and new members by one host
+ * alone, or this is done again with the same devices.
+ *
+ * Errors: EBUSY (another host changes the labels, or a device is in use), EEXIST
+ * (a device has a label), EINVAL, ENOSPC (devices too small, no room in the label
+ * or in host slots), ENXIO (members are missing), ESTALE (no lease, or what other
+ * hosts did was not taken up), EUCLEAN (labels disagree), EIO, ENOMEM, EINTR,
+ * ENODEV, and those of a path; with @reason.
+ */
+struct kvcache_grow {
+	__u32	size;
+	__u32	flags;
+	__u32	pool;
+	__u32	nr_members;
+	__u64	members;
+	__u32	nr_ags;
+	__u32	width;
+	__u64	capacity;
+	__u64	reason;
+	__u32	reason_len;
+	__u32	reserved;
+};
+
+/**
+ * struct kvcache_refresh - KVCACHE_IOC_REFRESH: take up that a pool has grown
+ *	(CAP_SYS_ADMIN)
+ * @size: in: sizeof(struct kvcache_refresh)
+ * @flags: in: 0
+ * @pool: in: number; 0 is not taken here
+ * @nr_members: in: how many
+ * @members: in: user pointer to struct kvcache_attach_member: all members of the
+ *	pool, in any order
+ * @reason: in: as in struct kvcache_grow
+ * @reason_len: in: likewise
+ * @reserved: 0
+ *
+ * The host leaves the pool in good order and joins anew; until then calls get
+ * ESTALE, and other hosts go on. An attachment that is granted what it owns then
+ * waits for a grant, with a higher incarnation. If nothing has changed nothing is
+ * done.
+ *
+ * Errors: those of KVCACHE_IOC_ATTACH; ETIMEDOUT: calls in progress did not end,
+ * nothing was done. Of a membership that was ended the next is tried again until
+ * it is there.
+ */
+struct kvcache_refresh {
+	__u32	size;
+	__u32	flags;
+	__u32	pool;
+	__u32	nr_members;
+	__u64	members;
+	__u64	reason;
+	__u32	reason_len;
+	__u32	reserved;
 };
 
 #define KVCACHE_IOC_CAPS	_IOWR('K', 0xe0, struct kvcache_caps)
@@ -837,6 +916,8 @@ struct kvcache_presence_map {
 #define KVCACHE_IOC_LIST	_IOWR('K', 0xec, struct kvcache_list)
 #define KVCACHE_IOC_WATCH	_IOW('K', 0xed, struct kvcache_watch)
 #define KVCACHE_IOC_PRESENCE	_IOWR('K', 0xee, struct kvcache_presence_map)
+#define KVCACHE_IOC_GROW	_IOWR('K', 0xef, struct kvcache_grow)
+#define KVCACHE_IOC_REFRESH	_IOW('K', 0xf0, struct kvcache_refresh)
 
 /**
  * struct kvcache_uring - an io_uring command: what the ioctl does, asynchronously
