@@ -149,7 +149,7 @@ static bool collect(struct agent *a, struct leading *l)
 	uint32_t i;
 
 	if (a->cluster.map_mod && a->cluster.nr_ags > a->pool.nr_ags) {
-		agent_problem(a, "pool %s: the map in etcd has %u allocation groups, the pool here %u: attach it anew, or delete %smap if the pool was formatted anew",
+		agent_problem(a, "pool %s: the map in etcd has %u allocation groups, the pool here %u: if it has grown run 'kvcachectl refresh', if it was formatted anew delete %smap",
 			      a->pool.name, a->cluster.nr_ags, a->pool.nr_ags,
 			      a->prefix);
 		return false;

@@ -93,6 +93,8 @@ int cmd_replay(struct ctl *ctl, int argc, char **argv);
 int cmd_ags(struct ctl *ctl, int argc, char **argv);
 int cmd_slots(struct ctl *ctl, int argc, char **argv);
 int cmd_grant(struct ctl *ctl, int argc, char **argv);
+int cmd_grow(struct ctl *ctl, int argc, char **argv);
+int cmd_refresh(struct ctl *ctl, int argc, char **argv);
 
 /* --- options (options.c) --- */
 

@@ -29,6 +29,8 @@ static const struct command commands[] = {
 	{ "ags", cmd_ags, "show the allocation groups of a pool and who owns them" },
 	{ "slots", cmd_slots, "show the hosts of a pool" },
 	{ "grant", cmd_grant, "say what this host owns of a shared pool" },
+	{ "grow", cmd_grow, "give a pool more members" },
+	{ "refresh", cmd_refresh, "take up here that a pool has grown" },
 	{ "put", cmd_put, "store an object" },
 	{ "get", cmd_get, "read an object" },
 	{ "exists", cmd_exists, "ask whether objects are there" },

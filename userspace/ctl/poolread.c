@@ -197,6 +197,13 @@ static bool same_pool(const struct kvc_geometry *a,
 	return !memcmp(block_a, block_b, KVC_BLOCK_SIZE);
 }
 
+/* An older label of a pool that has grown since tells of less. */
+static bool may_say(const struct pr_pool *p, const struct pr_label *l, void *buf)
+{
+	return same_pool(&l->g, &p->g, l->sequence == p->sequence, buf) ||
+	       (l->sequence < p->sequence && kvc_geometry_extends(&p->g, &l->g));
+}
+
 /*
  * The highest sequence at the start of a member. An attach writes the ends of
  * all members before the first start, so no member's newest label is older,
@@ -248,7 +255,7 @@ static void compare_label(struct pr_pool *p, u32 dev, u32 copy, void *buf)
 	else if (memcmp(l->g.uuid, p->g.uuid, sizeof(p->g.uuid)))
 		pr_found(p, PR_LABEL_DISAGREES, PR_ERROR, &w,
 			 "the two labels of the device are of different pools");
-	else if (!same_pool(&l->g, &p->g, l->sequence == p->sequence, buf))
+	else if (!may_say(p, l, buf))
 		pr_found(p, PR_LABEL_DISAGREES, PR_ERROR, &w,
 			 "label %llu says other things of the pool than label %llu of %s",
 			 l->sequence, p->sequence, p->devs[dev].source.name);
@@ -455,6 +462,21 @@ static bool same_slot(const u8 *a, const u8 *b)
 	       !memcmp(a + body, b + body, KVC_BLOCK_SIZE - body);
 }
 
+/* A slot that was written before the pool grew tells of fewer AGs. */
+static bool tells_of_enough(const struct pr_pool *p,
+			    const struct kvc_slot_info *s, u32 part)
+{
+	u32 first = part * KVC_AGS_PER_SLOT_BLOCK, known = 0, i, ags;
+
+	for (i = 0; i < p->g.nr_spans; i++) {
+		known += p->g.spans[i].nr_ags;
+		ags = known > first ? known - first : 0;
+		if (s->nr_ags == min_t(u32, ags, KVC_AGS_PER_SLOT_BLOCK))
+			return true;
+	}
+	return false;
+}
+
 static const char *slot_nonsense(const struct pr_pool *p,
 				 const struct kvc_slot_info *s, u32 slot,
 				 u32 part)
@@ -464,11 +486,9 @@ static const char *slot_nonsense(const struct pr_pool *p,
 
 	if (s->number != slot)
 		return "it says that it is another slot";
-	if (s->first_ag != first && !(first >= p->g.nr_ags && !s->nr_ags))
+	if (s->first_ag != first)
 		return "it says that it is for other allocation groups";
-	if (first < p->g.nr_ags &&
-	    s->nr_ags != min_t(u32, p->g.nr_ags - first,
-			       KVC_AGS_PER_SLOT_BLOCK))
+	if (!tells_of_enough(p, s, part))
 		return "it is not for all the allocation groups that it should be for";
 	if (s->state == KVC_SLOT_FREE) {
 		for (i = 0; i < s->nr_ags; i++) {

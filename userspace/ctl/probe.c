@@ -185,22 +185,6 @@ static void check_pair(struct pool_probe *p, int i)
 			(uint64_t)start->sequence, (uint64_t)end->sequence);
 }
 
-/* Do two labels lay the pool out alike? Members' states may differ. */
-static bool same_layout(const struct kvc_geometry *a,
-			const struct kvc_geometry *b)
-{
-	u32 i;
-
-	if (memcmp(a, b, offsetof(struct kvc_geometry, members)))
-		return false;
-	for (i = 0; i < a->nr_members; i++)
-		if (memcmp(a->members[i].uuid, b->members[i].uuid,
-			   sizeof(a->members[i].uuid)) ||
-		    a->members[i].blocks != b->members[i].blocks)
-			return false;
-	return true;
-}
-
 /*
  * The highest sequence at the start of a member. An attach writes the ends of
  * all members before the first start: no member's newest label may be older.
@@ -228,7 +212,9 @@ static void check_sibling(struct pool_probe *p, int i)
 	const struct kvc_member_info *m = &p->g.members[l->member];
 	u64 floor = highest_start(p);
 
-	if (!same_layout(&l->g, &newest->g)) {
+	if (!kvc_geometry_same(&l->g, &newest->g) &&
+	    (l->sequence == newest->sequence ||
+	     !kvc_geometry_extends(&newest->g, &l->g))) {
 		problem(p, true, i, "its label lays the pool out differently from its siblings");
 		return;
 	}
@@ -243,8 +229,10 @@ static void check_sibling(struct pool_probe *p, int i)
 		problem(p, true, i, "the pool was used without it since sequence %" PRIu64 ", its label is of %" PRIu64,
 			(uint64_t)m->missing_since, (uint64_t)l->sequence);
 	else if (l->sequence >= floor)
-		problem(p, false, i, "its label is behind (sequence %" PRIu64 "): an attach was interrupted",
-			(uint64_t)l->sequence);
+		problem(p, false, i, "its label is behind (sequence %" PRIu64 "): %s was interrupted",
+			(uint64_t)l->sequence,
+			l->g.nr_spans == newest->g.nr_spans ? "an attach" :
+			"growing the pool");
 	else
 		problem(p, true, i, "its label is old (sequence %" PRIu64 ", the pool is at %" PRIu64 "): a copy or a snapshot from the past",
 			(uint64_t)l->sequence, (uint64_t)p->sequence);

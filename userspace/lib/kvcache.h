@@ -344,6 +344,35 @@ int kvc_ags(struct kvc *kvc, struct kvcache_ag_info *ags, unsigned int room);
 int kvc_slots(struct kvc *kvc, struct kvcache_slot_info *slots,
 	      unsigned int room);
 
+/* --- growing: kvc_grow(3), kvc_refresh(3) --- */
+
+/**
+ * struct kvc_grow_request - what the handle's pool grows by
+ * @paths: of the new members' devices, which have been cleared
+ * @wwid_hashes: of each its identifier's hash; NULL: not known
+ * @nr_members: how many
+ * @nr_ags: allocation groups on them, 0: as many for each as other members have
+ * @width: of a segment there, 0: as on the other members
+ */
+struct kvc_grow_request {
+	const char *const *paths;
+	const uint64_t *wwid_hashes;
+	unsigned int nr_members;
+	unsigned int nr_ags;
+	unsigned int width;
+};
+
+/*
+ * Write labels that tell of new members. @grown, which may be NULL, gets members,
+ * AGs and capacity of the pool now; @reason a sentence if it can't be done.
+ */
+int kvc_grow(struct kvc *kvc, const struct kvc_grow_request *request,
+	     struct kvcache_grow *grown, char *reason, size_t reason_len);
+/* Take up here that the pool has grown: @paths of all its members, in any order. */
+int kvc_refresh(struct kvc *kvc, const char *const *paths,
+		const uint64_t *wwid_hashes, unsigned int nr_members,
+		char *reason, size_t reason_len);
+
 /* --- words: kvc_strerror(3), kvc_wwid_hash(3) --- */
 
 /* What a (positive or negative) errno means here; never NULL. */
