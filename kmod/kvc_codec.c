@@ -353,6 +353,7 @@ void kvc_slot_encode(void *block, const struct kvc_slot_info *s)
 	b->incarnation = cpu_to_le64(s->incarnation);
 	b->heartbeat = cpu_to_le64(s->heartbeat);
 	b->flags = cpu_to_le64(s->flags);
+	b->label_seq = cpu_to_le64(s->label_seq);
 	memcpy(b->boot_id, s->boot_id, sizeof(b->boot_id));
 	memcpy(b->attach_id, s->attach_id, sizeof(b->attach_id));
 	string_pack(b->nqn, s->nqn, sizeof(b->nqn));
@@ -379,6 +380,7 @@ int kvc_slot_decode(const void *block, const struct kvc_geometry *g,
 	s->incarnation = le64_to_cpu(b->incarnation);
 	s->heartbeat = le64_to_cpu(b->heartbeat);
 	s->flags = le64_to_cpu(b->flags);
+	s->label_seq = le64_to_cpu(b->label_seq);
 
 	if (!header_sound(&b->h) ||
 	    !words_zero(b->reserved0, sizeof(b->reserved0)))

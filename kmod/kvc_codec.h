@@ -119,6 +119,7 @@ struct kvc_slot_info {
 	u64 incarnation;
 	u64 heartbeat;
 	u64 flags;
+	u64 label_seq;
 	u8 boot_id[16];
 	u8 attach_id[16];
 	char nqn[KVC_NQN_SIZE];

@@ -106,6 +106,8 @@ struct kvc_block_header {
 enum kvc_member_state {
 	KVC_MEMBER_PRESENT	= 1,
 	KVC_MEMBER_MISSING	= 2,	/* the pool was attached without it */
+	KVC_MEMBER_DRAINING	= 3,	/* takes nothing new (elastic) */
+	KVC_MEMBER_REMOVED	= 4,	/* it is no member any more (elastic) */
 };
 
 /**
@@ -115,7 +117,7 @@ enum kvc_member_state {
  * @wwid_hash: 64-bit hash of the device's world wide identifier, 0: had none
  * @state: enum kvc_member_state
  * @reserved0: 0
- * @missing_since: label sequence at which @state became MISSING, else 0
+ * @missing_since: label sequence at which @state became MISSING or REMOVED, else 0
  */
 struct kvc_label_member {
 	__u8	uuid[16];
@@ -264,6 +266,7 @@ struct kvc_slot_ag {
  * @node: host name, NUL-terminated
  * @ags: per AG
  * @flags: KVC_SLOT_SHARED, KVC_SLOT_RELABELS
+ * @label_seq: sequence of the label that its host goes by; 0 unless the pool is elastic
  * @reserved0: 0
  */
 struct kvc_slot_block {
@@ -280,7 +283,8 @@ struct kvc_slot_block {
 	__u8	node[KVC_NAME_SIZE];
 	struct kvc_slot_ag ags[KVC_AGS_PER_SLOT_BLOCK];
 	__le64	flags;
-	__u8	reserved0[600];
+	__le64	label_seq;
+	__u8	reserved0[592];
 };
 
 /**

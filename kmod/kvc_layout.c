@@ -140,12 +140,13 @@ static int check_members(const struct kvc_geometry *g, const char **why)
 				    sizeof(m->uuid)))
 				return refuse(why, "two members have the same UUID");
 		}
-		if (m->state == KVC_MEMBER_PRESENT) {
-			if (m->missing_since)
-				return refuse(why, "a member is both present and missing");
-		} else if (m->state != KVC_MEMBER_MISSING) {
+		if (m->state < KVC_MEMBER_PRESENT ||
+		    m->state > KVC_MEMBER_REMOVED ||
+		    (m->state > KVC_MEMBER_MISSING &&
+		     !(g->incompat & KVC_FEATURE_INCOMPAT_ELASTIC)))
 			return refuse(why, "a member's state is unknown");
-		}
+		if (m->missing_since && kvc_member_state_there(m->state))
+			return refuse(why, "a member is both present and missing");
 		if (m->blocks >> KVC_ADDRESS_MEMBER_SHIFT)
 			return refuse(why, "a member is too large to be addressed");
 	}
@@ -493,7 +494,7 @@ bool kvc_geometry_extends(const struct kvc_geometry *newer,
 
 	if (memcmp(newer, older, offsetof(struct kvc_geometry, incompat)) ||
 	    older->incompat & ~newer->incompat ||
-	    newer->nr_spans <= older->nr_spans ||
+	    newer->nr_spans < older->nr_spans ||
 	    newer->nr_members < older->nr_members ||
 	    newer->nr_lanes < older->nr_lanes ||
 	    memcmp(newer->spans, older->spans,

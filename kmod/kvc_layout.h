@@ -180,9 +180,42 @@ int kvc_geometry_grow(const struct kvc_geometry *old,
 bool kvc_geometry_same(const struct kvc_geometry *a,
 		       const struct kvc_geometry *b);
 
-/* Is @newer what @older may have grown to? Not if they are the same. */
+/* Is @newer what @older may have become: the same, or grown? States may differ. */
 bool kvc_geometry_extends(const struct kvc_geometry *newer,
 			  const struct kvc_geometry *older);
+
+/* Is a member in this state to be there? */
+static inline bool kvc_member_state_there(u32 state)
+{
+	return state == KVC_MEMBER_PRESENT || state == KVC_MEMBER_DRAINING;
+}
+
+/* Bit per member in this state. */
+static inline u64 kvc_geometry_in_state(const struct kvc_geometry *g, u32 state)
+{
+	u64 bits = 0;
+	u32 i;
+
+	for (i = 0; i < g->nr_members; i++) {
+		if (g->members[i].state == state)
+			bits |= 1ULL << i;
+	}
+	return bits;
+}
+
+/*
+ * Does what hosts do differ by what two labels of one pool say: spans, and which
+ * members take nothing new or are no more?
+ */
+static inline bool kvc_geometry_differs(const struct kvc_geometry *a,
+					const struct kvc_geometry *b)
+{
+	return a->nr_spans != b->nr_spans || a->incompat != b->incompat ||
+	       kvc_geometry_in_state(a, KVC_MEMBER_DRAINING) !=
+		       kvc_geometry_in_state(b, KVC_MEMBER_DRAINING) ||
+	       kvc_geometry_in_state(a, KVC_MEMBER_REMOVED) !=
+		       kvc_geometry_in_state(b, KVC_MEMBER_REMOVED);
+}
 
 /* AGs that block @part of a slot is for: 0 if none of its AGs is there. */
 static inline u32 kvc_slot_part_ags(const struct kvc_geometry *g, u32 part)

@@ -166,7 +166,7 @@ static void slots(struct kunit *test)
 	REFUSED(b->ags[3].drained = cpu_to_le64((1ULL << 62) + 1));
 	REFUSED(b->ags[127].drained = cpu_to_le64(1));
 	REFUSED(b->flags = cpu_to_le64(4));
-	REFUSED(b->reserved0[599] = 1);
+	REFUSED(b->reserved0[591] = 1);
 	REFUSED(b->h.reserved1 = cpu_to_le32(1));
 #undef REFUSED
 	/* Of a host that knows a newer label. */

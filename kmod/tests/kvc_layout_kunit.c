@@ -125,7 +125,12 @@ static void check_refuses(struct kunit *test)
 	REFUSED(g->nr_members = 0);
 	REFUSED(g->nr_members = 65);
 	REFUSED(g->members[0].state = 0);
-	REFUSED(g->members[0].state = 3);
+	REFUSED(g->members[0].state = KVC_MEMBER_DRAINING);
+	REFUSED(g->incompat = KVC_FEATURE_INCOMPAT_ELASTIC;
+		g->members[0].state = 5);
+	REFUSED(g->incompat = KVC_FEATURE_INCOMPAT_ELASTIC;
+		g->members[0].state = KVC_MEMBER_DRAINING;
+		g->members[0].missing_since = 1);
 	REFUSED(g->members[0].missing_since = 1);
 	REFUSED(g->members[0].blocks = 700);
 	REFUSED(g->members[4].blocks = 8000);
@@ -412,7 +417,7 @@ static void growth_extends(struct kunit *test)
 			kvc_geometry_grow(&geometry, &grow, &grown, NULL));
 	KUNIT_EXPECT_TRUE(test, kvc_geometry_extends(&grown, &geometry));
 	KUNIT_EXPECT_FALSE(test, kvc_geometry_extends(&geometry, &grown));
-	KUNIT_EXPECT_FALSE(test, kvc_geometry_extends(&grown, &grown));
+	KUNIT_EXPECT_TRUE(test, kvc_geometry_extends(&grown, &grown));
 	KUNIT_EXPECT_FALSE(test, kvc_geometry_same(&grown, &geometry));
 	KUNIT_EXPECT_TRUE(test, kvc_geometry_same(&grown, &grown));
 	s = &grown.spans[1];

@@ -93,6 +93,7 @@ static const struct part parts[] = {
 	FIELD(kvc_slot_block, incarnation),
 	FIELD(kvc_slot_block, heartbeat),
 	FIELD(kvc_slot_block, flags),
+	FIELD(kvc_slot_block, label_seq),
 	FIELD(kvc_slot_block, boot_id),
 	FIELD(kvc_slot_block, attach_id),
 	FIELD(kvc_slot_block, nqn),
