@@ -265,6 +265,19 @@ bool kvc_segment_suspect(const struct kvc_segment *seg)
 	return false;
 }
 
+bool kvc_segment_drains(const struct kvc_segment *seg)
+{
+	return seg->members & READ_ONCE(seg->ag->join->set->draining);
+}
+
+bool kvc_ag_drains(const struct kvc_ag *ag)
+{
+	u64 draining = READ_ONCE(ag->join->set->draining);
+
+	return unlikely(draining) &&
+	       (draining >> kvc_ag_home(ag->join->g, ag->number)) & 1;
+}
+
 bool kvc_entry_is_ours(const struct kvc_entry *e)
 {
 	return READ_ONCE(kvc_entry_segment(e)->ag->owned);
@@ -336,10 +349,11 @@ static int kvc_ag_reserve_locked(struct kvc_ag *ag, enum kvc_stream stream,
 	struct kvc_segment *seg;
 
 	lockdep_assert_held(&ag->lock);
-	if (ag->releasing)
+	if (ag->releasing || kvc_ag_drains(ag))
 		return -EAGAIN;
 	seg = ag->open[stream];
-	if (seg && !kvc_segment_healthy(seg))
+	/* protocol rule 36; the worker puts it aside */
+	if (seg && (!kvc_segment_healthy(seg) || kvc_segment_drains(seg)))
 		return -EAGAIN;
 	if (seg && !kvc_ag_log_full(ag, seg) &&
 	    kvc_space_reserve(&seg->space, bytes, key_len, offset)) {
@@ -352,7 +366,7 @@ static int kvc_ag_reserve_locked(struct kvc_ag *ag, enum kvc_stream stream,
 	if (kvc_ag_logs_full(ag) || !kvc_ag_next_open(ag, stream))
 		return -EAGAIN;
 	seg = ag->open[stream];
-	if (!kvc_segment_healthy(seg) ||
+	if (!kvc_segment_healthy(seg) || kvc_segment_drains(seg) ||
 	    !kvc_space_reserve(&seg->space, bytes, key_len, offset))
 		return -EAGAIN;
 	*out = seg;

@@ -292,6 +292,10 @@ bool kvc_entry_is_others(const struct kvc_entry *e);
 /* All members of the segment are live. */
 bool kvc_segment_healthy(const struct kvc_segment *seg);
 
+/* Nothing new comes there: a member of the segment, or the AG's home, is drained. */
+bool kvc_segment_drains(const struct kvc_segment *seg);
+bool kvc_ag_drains(const struct kvc_ag *ag);
+
 /* A member of the segment is suspect: what can't be done now may be soon. */
 bool kvc_segment_suspect(const struct kvc_segment *seg);
 
@@ -470,6 +474,17 @@ void kvc_put_follow_work(struct work_struct *work);
  * Return: 0, -EAGAIN (nothing to reclaim), errors.
  */
 int kvc_ag_evict(struct kvc_ag *ag, bool tight);
+
+/**
+ * kvc_ag_vacate() - clear one segment of a member that is drained
+ * @ag: AG; the worker's
+ *
+ * What is live moves to other segments of the AG as far as these have room, and
+ * the rest is evicted; so is all of an AG whose home is drained.
+ *
+ * Return: 1: one was; 0: there is none; errors.
+ */
+int kvc_ag_vacate(struct kvc_ag *ag);
 
 /* Segments that can be opened or are, clean and on live members. */
 u32 kvc_ag_usable(struct kvc_ag *ag);

@@ -15,6 +15,7 @@
 #include "batch.h"
 #include "chardev.h"
 #include "cluster.h"
+#include "drain.h"
 #include "grow.h"
 #include "list.h"
 #include "node.h"
@@ -248,6 +249,52 @@ static long kvc_ioctl_detach(void __user *arg)
 	if (d.flags || !d.pool || d.timeout_ms > KVCACHE_DEADLINE_MAX_MS)
 		return -EINVAL;
 	return kvc_pool_detach(d.pool, d.timeout_ms);
+}
+
+static int kvc_member_numbered(struct kvcache_member *u,
+			       struct kvc_drain_args *args)
+{
+	struct kvc_pool *pool = kvc_pool_get(u->pool);
+	int err;
+
+	if (!pool)
+		return -ENODEV;
+	args->reason = kzalloc(KVC_REASON_SIZE, GFP_KERNEL);
+	err = args->reason ? kvc_pool_member(pool, args) : -ENOMEM;
+	kvc_pool_put(pool);
+	if (err)
+		kvc_attach_tell(u->reason, u->reason_len, "member", args->reason);
+	kfree(args->reason);
+	return err;
+}
+
+static long kvc_ioctl_member(void __user *arg)
+{
+	struct kvc_drain_args args = {};
+	struct kvcache_member u;
+	int err;
+
+	if (!capable(CAP_SYS_ADMIN))
+		return -EPERM;
+	err = kvc_struct_in(&u, sizeof(u), arg);
+	if (err)
+		return err;
+	if (u.flags & ~KVCACHE_MEMBER_FLAGS || u.reserved || !u.pool ||
+	    u.op > KVCACHE_MEMBER_REMOVE ||
+	    (u.flags && u.op != KVCACHE_MEMBER_REMOVE))
+		return -EINVAL;
+	args.op = u.op;
+	args.member = u.member;
+	args.lost = u.flags & KVCACHE_MEMBER_LOST;
+	err = kvc_member_numbered(&u, &args);
+	if (err)
+		return err;
+	u.role = args.role;
+	u.objects = args.objects;
+	u.bytes = args.bytes;
+	u.segments = args.segments;
+	u.behind = args.behind;
+	return kvc_struct_out(arg, &u, sizeof(u), u.size);
 }
 
 /* --- info --- */
@@ -543,6 +590,8 @@ static long kvc_ioctl(struct file *file, unsigned int cmd, unsigned long argv)
 		return kvc_ioctl_grow(arg);
 	case _IOC_NR(KVCACHE_IOC_REFRESH):
 		return kvc_ioctl_refresh(arg);
+	case _IOC_NR(KVCACHE_IOC_MEMBER):
+		return kvc_ioctl_member(arg);
 	case _IOC_NR(KVCACHE_IOC_INFO):
 		return kvc_ioctl_info(file, arg);
 	case _IOC_NR(KVCACHE_IOC_POOLS):

@@ -47,6 +47,7 @@ struct kvc_move {
  * @nr_moves: how many
  * @dropped: bitmap of what goes, for those who follow it; or NULL
  * @anyway: what is pinned goes as well, if there is no place for it
+ * @vacate: keep all that there is a place for, whatever the policy says
  */
 struct kvc_victim {
 	struct kvc_ag *ag;
@@ -63,6 +64,7 @@ struct kvc_victim {
 	u32 nr_moves;
 	unsigned long *dropped;
 	bool anyway;
+	bool vacate;
 };
 
 /*
@@ -470,6 +472,18 @@ static void kvc_evict_tell(struct kvc_victim *v)
 		kvc_watch_rescan(w);	/* no keys, or no memory for them */
 }
 
+/* What is to be moved off a member that is drained: all that counts. */
+static void kvc_vacate_plan(struct kvc_victim *v)
+{
+	u32 i;
+
+	if (kvc_ag_drains(v->ag))
+		return;
+	for (i = 0; i < v->n; i++)
+		if (v->objects[i].live && !v->objects[i].expired)
+			__set_bit(i, v->keep);
+}
+
 static int kvc_evict_keep(struct kvc_victim *v)
 {
 	struct kvc_ag *ag = v->ag;
@@ -478,7 +492,10 @@ static int kvc_evict_keep(struct kvc_victim *v)
 
 	mutex_lock(&ag->lock);
 	pressed = kvc_reserve_pressed(ag->nr, kvc_ag_usable(ag));
-	kvc_clock_plan(v->objects, v->n, &ag->budget, pressed, v->keep);
+	if (v->vacate)
+		kvc_vacate_plan(v);
+	else
+		kvc_clock_plan(v->objects, v->n, &ag->budget, pressed, v->keep);
 	mutex_unlock(&ag->lock);
 	v->at = 0;
 	err = kvc_summary_for_each(ag->join, &v->seg->s, v->summary,
@@ -495,10 +512,15 @@ static void kvc_evict_claim(struct kvc_ag *ag, struct kvc_segment *victim)
 }
 
 /* -EAGAIN: something in it is pinned, and there is no place for it. */
-static int kvc_evict_segment(struct kvc_segment *seg, bool anyway)
+static int kvc_evict_segment(struct kvc_segment *seg, bool anyway, bool vacate)
 {
 	struct kvc_ag *ag = seg->ag;
-	struct kvc_victim v = { .ag = ag, .seg = seg, .anyway = anyway };
+	struct kvc_victim v = {
+		.ag = ag,
+		.seg = seg,
+		.anyway = anyway,
+		.vacate = vacate,
+	};
 	int err;
 
 	if (!atomic_read(&seg->live))
@@ -544,12 +566,27 @@ int kvc_ag_evict(struct kvc_ag *ag, bool tight)
 	if (!seg)
 		return -EAGAIN;
 	while (seg) {
-		err = kvc_evict_segment(seg, false);
+		err = kvc_evict_segment(seg, false, false);
 		if (err != -EAGAIN || kvc_ag_logs_full(ag))
 			return err;
 		seg = kvc_evict_choose(ag, false, tight ? 0 : seg->s.order + 1);
 		tight = false;
 	}
 	seg = kvc_evict_choose(ag, false, 0);
-	return seg ? kvc_evict_segment(seg, true) : -EAGAIN;
+	return seg ? kvc_evict_segment(seg, true, false) : -EAGAIN;
+}
+
+int kvc_ag_vacate(struct kvc_ag *ag)
+{
+	const bool all = kvc_ag_drains(ag);
+	u32 i;
+
+	for (i = 0; i < ag->nr; i++) {
+		struct kvc_segment *seg = &ag->segments[i];
+
+		if (seg->s.state == KVC_SEG_SEALED && kvc_segment_healthy(seg) &&
+		    (all || kvc_segment_drains(seg)))
+			return kvc_evict_segment(seg, true, true) ?: 1;
+	}
+	return 0;
 }

@@ -92,7 +92,7 @@ static int kvc_relabel_alone(struct kvc_join *join, char *reason)
 }
 
 /* Protocol rule 34: show it, then look. */
-static int kvc_relabel_begin(struct kvc_join *join, char *reason)
+int kvc_relabel_begin(struct kvc_join *join, char *reason)
 {
 	int err;
 
@@ -103,7 +103,7 @@ static int kvc_relabel_begin(struct kvc_join *join, char *reason)
 	return err ?: kvc_relabel_alone(join, reason);
 }
 
-static void kvc_relabel_end(struct kvc_join *join)
+void kvc_relabel_end(struct kvc_join *join)
 {
 	WRITE_ONCE(join->relabels, false);
 	kvc_join_beat_soon(join);
@@ -121,18 +121,13 @@ static int kvc_growth_members(struct kvc_growth *w)
 	w->old.wwid_hashes = kcalloc(nr, sizeof(*w->old.wwid_hashes), GFP_KERNEL);
 	if (!w->old.paths || !w->old.wwid_hashes)
 		return -ENOMEM;
-	w->old.nr = nr;
 	w->old.reason = reason;
 	/* New ones may be missing: see kvc_growth_found(). */
 	w->old.degraded = true;
-	for (i = 0; i < nr; i++) {
-		if (!pool->set.m[i].path[0]) {
-			kvc_reason(reason, "member %u of pool %s is missing", i,
-				   pool->g.name);
-			return -ENXIO;
-		}
-		w->old.paths[i] = (char *)pool->set.m[i].path;
-	}
+	for (i = 0; i < nr; i++)
+		if (pool->set.m[i].path[0])
+			w->old.paths[w->old.nr++] =
+				(char *)pool->set.m[i].path;
 	return kvc_labels_read(&w->old, &w->found);
 }
 
@@ -144,18 +139,21 @@ static int kvc_growth_found(struct kvc_growth *w)
 	u32 i;
 
 	for (i = 0; i < pool->g.nr_members; i++) {
-		if (w->found.order[i] == i &&
-		    w->found.g.members[i].state == KVC_MEMBER_PRESENT)
+		u32 state = w->found.g.members[i].state;
+
+		if (state == KVC_MEMBER_REMOVED ||
+		    (w->found.order[i] >= 0 && kvc_member_state_there(state)))
 			continue;
 		kvc_reason(reason, "member %u of pool %s is not under its path, or its label calls it missing",
 			   i, pool->g.name);
 		return -ENXIO;
 	}
-	if (kvc_geometry_same(&w->found.g, &pool->g))
+	if (!kvc_geometry_differs(&w->found.g, &pool->g))
 		return 0;
-	if (w->found.cut && kvc_geometry_extends(&w->found.g, &pool->g))
+	if (w->found.cut && w->found.g.nr_spans > pool->g.nr_spans &&
+	    kvc_geometry_extends(&w->found.g, &pool->g))
 		return 0;
-	kvc_reason(reason, "pool %s has grown since this host attached it: refresh it here first",
+	kvc_reason(reason, "the labels of pool %s have been changed since this host attached it: refresh it here first",
 		   pool->g.name);
 	return -ESTALE;
 }
@@ -187,12 +185,15 @@ static int kvc_growth_blank(struct kvc_growth *w, u32 index)
 static int kvc_growth_open(struct kvc_growth *w)
 {
 	struct kvc_attach_args *new = &w->args->new;
-	u32 i, nr = w->old.nr;
+	u32 i, nr = w->pool->g.nr_members;
 	int err;
 
 	for (i = 0; i < nr + new->nr; i++) {
-		const char *path = i < nr ? w->old.paths[i] : new->paths[i - nr];
+		const char *path = i < nr ? w->pool->set.m[i].path :
+					    new->paths[i - nr];
 
+		if (!path[0])
+			continue;	/* it was removed */
 		err = kvc_member_open(&w->set, i, path);
 		if (err) {
 			kvc_reason(new->reason, "%s: can't be opened (%d)%s", path,
@@ -230,7 +231,7 @@ static int kvc_growth_plan(struct kvc_growth *w)
 
 		uuid_gen(&uuid);
 		export_uuid(m->uuid, &uuid);
-		m->blocks = kvc_member_blocks(&w->set.m[w->old.nr + i]);
+		m->blocks = kvc_member_blocks(&w->set.m[w->pool->g.nr_members + i]);
 		m->wwid_hash = new->wwid_hashes[i];
 	}
 	err = kvc_geometry_grow(&w->found.g, &w->o, &w->g, &why);
@@ -247,7 +248,7 @@ static int kvc_growth_finish(struct kvc_growth *w)
 {
 	struct kvc_attach_args *new = &w->args->new;
 	const struct kvc_geometry *g = &w->found.g;
-	u32 i, nr = w->old.nr;
+	u32 i, nr = w->pool->g.nr_members;
 	bool fit = g->nr_members == nr + new->nr;
 
 	for (i = 0; fit && i < new->nr; i++) {
@@ -262,7 +263,7 @@ static int kvc_growth_finish(struct kvc_growth *w)
 		return -EUCLEAN;
 	}
 	w->g = *g;
-	return kvc_labels_write(&w->set, g, w->found.sequence, &w->found.writer);
+	return kvc_labels_write(&w->set, g, w->found.sequence, &w->found.writer, 0);
 }
 
 static int kvc_growth_write(struct kvc_growth *w)
@@ -272,11 +273,11 @@ static int kvc_growth_write(struct kvc_growth *w)
 	/* Who lags catches up: two behind is what a snapshot is. */
 	if (!err && w->found.lagging)
 		err = kvc_labels_write(&w->set, &w->found.g, w->found.sequence,
-				       &w->found.writer);
+				       &w->found.writer, 0);
 	if (err)
 		return err;
 	return kvc_labels_write(&w->set, &w->g, w->found.sequence + 1,
-				&w->pool->join->writer);
+				&w->pool->join->writer, 0);
 }
 
 static int kvc_growth_do(struct kvc_growth *w)
@@ -288,10 +289,10 @@ static int kvc_growth_do(struct kvc_growth *w)
 	err = kvc_growth_members(w) ?: kvc_growth_found(w);
 	if (err)
 		return err;
-	finish = !kvc_geometry_same(&w->found.g, &pool->g);
-	if (w->old.nr + w->args->new.nr > KVC_MAX_MEMBERS)
+	finish = w->found.g.nr_spans != pool->g.nr_spans;
+	if (pool->g.nr_members + w->args->new.nr > KVC_MAX_MEMBERS)
 		return -ENOSPC;
-	err = kvc_members_init(&w->set, w->old.nr + w->args->new.nr);
+	err = kvc_members_init(&w->set, pool->g.nr_members + w->args->new.nr);
 	if (err)
 		return err;
 	err = kvc_growth_open(w);

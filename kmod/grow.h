@@ -39,4 +39,15 @@ struct kvc_grow_args {
  */
 int kvc_pool_grow(struct kvc_pool *pool, struct kvc_grow_args *args);
 
+/**
+ * kvc_relabel_begin() - nobody else writes labels from here on
+ * @join: membership; its pool's @life is held
+ * @reason: gets a sentence on failure; may be NULL
+ *
+ * Return: 0; -EBUSY: another host does; -ESTALE, -EAGAIN. kvc_relabel_end() in any
+ * case.
+ */
+int kvc_relabel_begin(struct kvc_join *join, char *reason);
+void kvc_relabel_end(struct kvc_join *join);
+
 #endif

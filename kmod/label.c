@@ -141,7 +141,7 @@ static int kvc_label_sibling(struct kvc_attach_args *args, u32 i,
 				   path);
 			return -EUCLEAN;
 		}
-	} else if (f->sequence < floor || mine->state != KVC_MEMBER_PRESENT) {
+	} else if (f->sequence < floor || !kvc_member_state_there(mine->state)) {
 		kvc_reason(args->reason,
 			   "%s: its label is older than its siblings' (sequence %llu, not %llu): a snapshot, or the pool was used without it",
 			   path, f->sequence, newest->sequence);
@@ -188,10 +188,11 @@ static int kvc_labels_judge(struct kvc_attach_args *args,
 		}
 		order[found[i].member] = i;
 		pool->lagging |= found[i].sequence != newest->sequence;
-		pool->cut |= found[i].g.nr_spans != newest->g.nr_spans;
+		pool->cut |= kvc_geometry_differs(&found[i].g, &newest->g);
 	}
 	for (i = 0; i < newest->g.nr_members; i++) {
-		if (order[i] >= 0)
+		if (order[i] >= 0 ||
+		    newest->g.members[i].state == KVC_MEMBER_REMOVED)
 			continue;
 		if (!missing++)
 			first = i;
@@ -245,7 +246,7 @@ free:
 }
 
 int kvc_labels_write(struct kvc_member_set *set, const struct kvc_geometry *g,
-		     u64 sequence, const struct kvc_writer *w)
+		     u64 sequence, const struct kvc_writer *w, u64 skip)
 {
 	void *block;
 	u32 i, copy;
@@ -262,7 +263,7 @@ int kvc_labels_write(struct kvc_member_set *set, const struct kvc_geometry *g,
 		for (i = g->nr_members; i-- > 0 && !err;) {
 			struct kvc_place p = kvc_place_label(g, i, copy);
 
-			if (!READ_ONCE(set->m[i].bdev))
+			if (!READ_ONCE(set->m[i].bdev) || (skip >> i) & 1)
 				continue;
 			kvc_label_encode(block, g, i);
 			kvc_block_finish(block, KVC_BLOCK_LABEL, g->uuid, p,
@@ -275,18 +276,21 @@ int kvc_labels_write(struct kvc_member_set *set, const struct kvc_geometry *g,
 }
 
 /*
- * Is this block a label of a member as the pool has grown to since? One that does
- * not say so tells nothing.
+ * Is this block a label of a member that tells other things than what this
+ * attachment goes by, and later? One that does not tells nothing.
  */
-static bool kvc_label_grown(struct kvc_pool *pool, u32 member, const void *block,
-			    struct kvc_geometry *g)
+static bool kvc_label_changed(struct kvc_pool *pool, u32 member, const void *block,
+			      struct kvc_geometry *g)
 {
+	const struct kvc_block_header *h = block;
 	u32 says;
 
 	return kvc_block_verify(block, KVC_BLOCK_LABEL, pool->g.uuid, NULL) ==
 		       KVC_BLOCK_OK &&
 	       !kvc_label_decode(block, g, &says, NULL) && says == member &&
-	       kvc_geometry_extends(g, &pool->g);
+	       le64_to_cpu(h->sequence) >= READ_ONCE(pool->label_sequence) &&
+	       kvc_geometry_extends(g, &pool->g) &&
+	       kvc_geometry_differs(g, &pool->g);
 }
 
 bool kvc_label_is_ours(struct kvc_pool *pool, u32 member, const void *label)
@@ -307,12 +311,13 @@ bool kvc_label_is_ours(struct kvc_pool *pool, u32 member, const void *label)
 	if (same)
 		return true;
 	g = kmalloc(sizeof(*g), GFP_KERNEL);
-	same = g && kvc_label_grown(pool, member, label, g);
+	same = g && kvc_label_changed(pool, member, label, g) &&
+	       kvc_member_state_there(g->members[member].state);
 	kfree(g);
 	return same;
 }
 
-/* 0; -ESTALE: a member's label says that the pool has grown; -EIO; -ENOMEM. */
+/* 0; -ESTALE: a member's label tells other things than we know; -EIO. */
 static int kvc_labels_look(struct kvc_pool *pool, void *block,
 			   struct kvc_geometry *g)
 {
@@ -327,7 +332,7 @@ static int kvc_labels_look(struct kvc_pool *pool, void *block,
 			if (kvc_member_health(m) != KVC_HEALTH_LIVE ||
 			    kvc_meta_read(m, p.block, 1, block))
 				continue;
-			if (kvc_label_grown(pool, i, block, g))
+			if (kvc_label_changed(pool, i, block, g))
 				return -ESTALE;
 			read++;
 		}
@@ -342,7 +347,7 @@ int kvc_labels_check(struct kvc_pool *pool, char *reason)
 	int err = g && block ? kvc_labels_look(pool, block, g) : -ENOMEM;
 
 	if (err == -ESTALE)
-		kvc_reason(reason, "pool %s has grown to %u members and %u AGs since its labels were read: attach it with its new members",
+		kvc_reason(reason, "the labels of pool %s have been changed since they were read (%u members, %u AGs): attach it anew, with all its members",
 			   pool->g.name, g->nr_members, g->nr_ags);
 	else if (err == -EIO)
 		kvc_reason(reason, "no label of pool %s can be read",

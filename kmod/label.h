@@ -11,7 +11,8 @@
  * @sequence: of the newest label
  * @writer: of the newest label
  * @lagging: some member's label is one behind: who wrote them was cut short
- * @cut: and that was a growth: it does not tell of all spans
+ * @cut: and it does not tell of all spans, or of members that are drained or
+ *	removed
  * @order: order[i] is the place among the given paths of member i, -1: missing
  */
 struct kvc_found_pool {
@@ -41,11 +42,12 @@ int kvc_labels_read(struct kvc_attach_args *args, struct kvc_found_pool *pool);
  * @g: what the labels shall say; as many members as @set has
  * @sequence: sequence
  * @w: writer
+ * @skip: bit per member that is left alone
  *
  * Copy by copy, so that one sound label stands at any moment.
  */
 int kvc_labels_write(struct kvc_member_set *set, const struct kvc_geometry *g,
-		     u64 sequence, const struct kvc_writer *w);
+		     u64 sequence, const struct kvc_writer *w, u64 skip);
 
 /**
  * kvc_labels_check() - do the labels still say what this attachment knows?
@@ -54,7 +56,7 @@ int kvc_labels_write(struct kvc_member_set *set, const struct kvc_geometry *g,
  *
  * Protocol rule 34: asked when our slot shows what we know.
  *
- * Return: 0; -ESTALE: the pool has grown; -EIO: none can be read; -ENOMEM.
+ * Return: 0; -ESTALE: they tell other things; -EIO: none can be read; -ENOMEM.
  */
 int kvc_labels_check(struct kvc_pool *pool, char *reason);
 

@@ -19,6 +19,7 @@
 
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/delay.h>
 #include <linux/highmem.h>
 #include <linux/jiffies.h>
 #include <linux/preempt.h>
@@ -416,7 +417,7 @@ static bool kvc_member_silent(struct kvc_member *m, unsigned long now)
 
 static void kvc_member_watch(struct kvc_member *m, unsigned long now, bool late)
 {
-	if (!m->path[0])
+	if (!READ_ONCE(m->path)[0])
 		return;
 
 	switch (kvc_member_health(m)) {
@@ -632,6 +633,22 @@ static void kvc_wait(struct completion *done)
 {
 	while (!wait_for_completion_io_timeout(done, 30 * HZ))
 		;
+}
+
+void kvc_member_remove(struct kvc_member *m)
+{
+	const char *path = m->path;
+
+	if (!path[0])
+		return;
+	WRITE_ONCE(m->path, "");
+	WRITE_ONCE(m->health, KVC_HEALTH_FAILED);
+	/* A watch that saw the path may have begun a probe. */
+	flush_delayed_work(&m->set->watch);
+	while (test_bit(0, &m->probing) || !kvc_member_close(m))
+		msleep(1);
+	WRITE_ONCE(m->health, KVC_HEALTH_FAILED);
+	kfree(path);
 }
 
 void kvc_members_start(struct kvc_member_set *set)

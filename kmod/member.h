@@ -108,6 +108,7 @@ struct kvc_member {
  * @dma_mask: the largest of the open members'
  * @block_mask: the largest of the open members'
  * @peer: all of the open members take peer memory
+ * @draining: bit per member on which nothing new is placed: drained, or removed
  * @abandoned: a simulated crash: no bio is submitted any more
  * @refused: a write that a member's reservation refused: this host has been
  *	fenced. Set by completions, reset by who joins anew
@@ -140,6 +141,7 @@ struct kvc_member_set {
 	unsigned int dma_mask;
 	unsigned int block_mask;
 	bool peer;
+	u64 draining;
 	bool abandoned;
 	bool refused;
 	atomic64_t refusals;
@@ -202,6 +204,14 @@ int kvc_members_add(struct kvc_member_set *set, u32 nr);
  * larger than KVC_BLOCK_SIZE, or if it is zoned.
  */
 int kvc_member_open(struct kvc_member_set *set, u32 index, const char *path);
+
+/**
+ * kvc_member_remove() - close a member for good
+ * @m: member; there is no I/O to it but the watch's
+ *
+ * Waits for that, as long as the device takes. From then on it is missing.
+ */
+void kvc_member_remove(struct kvc_member *m);
 
 /* Begin to watch health. */
 void kvc_members_start(struct kvc_member_set *set);

@@ -198,6 +198,13 @@ static int kvc_pool_alloc(struct kvc_attach_args *args, struct kvc_pool **out)
 	return 0;
 }
 
+/* Where nothing new is placed. */
+static u64 kvc_pool_draining(const struct kvc_geometry *g)
+{
+	return kvc_geometry_in_state(g, KVC_MEMBER_DRAINING) |
+	       kvc_geometry_in_state(g, KVC_MEMBER_REMOVED);
+}
+
 static int kvc_pool_open_members(struct kvc_pool *pool,
 				 struct kvc_attach_args *args,
 				 const struct kvc_found_pool *found)
@@ -215,13 +222,14 @@ static int kvc_pool_open_members(struct kvc_pool *pool,
 		struct kvc_member_info *info = &g->members[i];
 
 		if (order[i] < 0) {
-			if (info->state == KVC_MEMBER_PRESENT) {
+			if (kvc_member_state_there(info->state)) {
 				info->state = KVC_MEMBER_MISSING;
 				info->missing_since = pool->label_sequence;
 			}
 			continue;
 		}
-		info->state = KVC_MEMBER_PRESENT;
+		if (info->state != KVC_MEMBER_DRAINING)
+			info->state = KVC_MEMBER_PRESENT;
 		info->missing_since = 0;
 		err = kvc_member_open(&pool->set, i, args->paths[order[i]]);
 		if (!err && kvc_member_blocks(&pool->set.m[i]) < info->blocks) {
@@ -235,6 +243,7 @@ static int kvc_pool_open_members(struct kvc_pool *pool,
 			return err;
 		}
 	}
+	pool->set.draining = kvc_pool_draining(g);
 	kvc_members_start(&pool->set);
 	return 0;
 }
@@ -308,7 +317,7 @@ static int kvc_pool_join_shared(struct kvc_pool *pool,
 	 */
 	if (found->cut) {
 		kvc_reason(args->reason,
-			   "growing pool %s was cut short: let a host that has it grow it again, or attach it once for one host alone",
+			   "who changed the labels of pool %s was cut short: let a host that has it do it again, or attach it once for one host alone",
 			   pool->g.name);
 		return -EUCLEAN;
 	}
@@ -335,11 +344,11 @@ static int kvc_pool_join_first(struct kvc_pool *pool,
 	 */
 	if (found->lagging)
 		err = kvc_labels_write(&pool->set, &found->g, found->sequence,
-				       &found->writer);
+				       &found->writer, 0);
 	if (!err)
 		err = kvc_labels_write(&pool->set, &pool->g,
 				       pool->label_sequence,
-				       &pool->join->writer);
+				       &pool->join->writer, 0);
 	if (err) {
 		kvc_reason(args->reason, "the labels of pool %s can't be written (%d)",
 			   pool->g.name, err);
@@ -413,18 +422,32 @@ free_found:
 	return err;
 }
 
-/* --- a pool that has grown --- */
+/* --- a pool whose labels have been changed --- */
 
-/* Take up what its labels say now. No membership, so no I/O but the watch's. */
-static int kvc_pool_take_growth(struct kvc_pool *pool,
-				struct kvc_attach_args *args,
+/* Go by what they say. */
+static void kvc_pool_take_found(struct kvc_pool *pool,
 				const struct kvc_found_pool *found)
 {
 	const size_t fixed = offsetof(struct kvc_geometry, incompat);
+
+	/* The rest is the same, and may be in use. */
+	memcpy((u8 *)&pool->g + fixed, (const u8 *)&found->g + fixed,
+	       sizeof(pool->g) - fixed);
+	kvc_pool_take_labels(pool, found->sequence, &found->writer);
+}
+
+/* With members that came or went. No membership, so no I/O but the watch's. */
+static int kvc_pool_take_members(struct kvc_pool *pool,
+				 struct kvc_attach_args *args,
+				 const struct kvc_found_pool *found)
+{
 	u32 i, nr = found->g.nr_members;
 	int err;
 
 	down_write(&pool->members_lock);
+	for (i = 0; i < pool->g.nr_members; i++)
+		if (found->g.members[i].state == KVC_MEMBER_REMOVED)
+			kvc_member_remove(&pool->set.m[i]);
 	err = kvc_members_add(&pool->set, nr);
 	for (i = pool->g.nr_members; i < nr && !err; i++) {
 		/* Open since an attempt that came to nothing, or missing. */
@@ -437,13 +460,33 @@ static int kvc_pool_take_growth(struct kvc_pool *pool,
 				   args->paths[found->order[i]], err);
 	}
 	if (!err) {
-		/* The rest is the same, and may be in use. */
-		memcpy((u8 *)&pool->g + fixed, (const u8 *)&found->g + fixed,
-		       sizeof(pool->g) - fixed);
-		kvc_pool_take_labels(pool, found->sequence, &found->writer);
+		WRITE_ONCE(pool->set.draining, kvc_pool_draining(&found->g));
+		kvc_pool_take_found(pool, found);
 	}
 	up_write(&pool->members_lock);
 	return err;
+}
+
+/*
+ * Only what may be placed where has changed: the membership goes on. Our slot says
+ * so when nothing more is on its way to where nothing may come (protocol rule 36).
+ */
+static int kvc_pool_take_states(struct kvc_pool *pool,
+				const struct kvc_found_pool *found)
+{
+	int err = 0;
+
+	WRITE_ONCE(pool->set.draining, kvc_pool_draining(&found->g));
+	if (pool->join)
+		err = kvc_join_settle_drain(pool->join);
+	if (err)
+		return err;
+	down_write(&pool->members_lock);
+	kvc_pool_take_found(pool, found);
+	up_write(&pool->members_lock);
+	if (pool->join)
+		kvc_join_beat_soon(pool->join);
+	return 0;
 }
 
 /* End the membership in good order, if there is one; others go on. */
@@ -466,28 +509,31 @@ static int kvc_pool_pause(struct kvc_pool *pool)
 	return 0;
 }
 
-static int kvc_pool_refresh_found(struct kvc_pool *pool,
-				  struct kvc_attach_args *args,
-				  const struct kvc_found_pool *found)
+int kvc_pool_refresh_found(struct kvc_pool *pool, struct kvc_attach_args *args,
+			   const struct kvc_found_pool *found)
 {
 	int err;
 
 	lockdep_assert_held(&pool->life);
 	if (pool->state == KVC_POOL_CLOSING)
 		return -ENODEV;
-	if (kvc_geometry_same(&found->g, &pool->g))
+	if (!kvc_geometry_differs(&found->g, &pool->g))
 		return 0;
 	if (!kvc_geometry_extends(&found->g, &pool->g) || found->cut) {
 		kvc_reason(args->reason, found->cut ?
-			   "growing pool %s was cut short: grow it again" :
-			   "what the labels say is not what pool %s can have grown to",
+			   "who changed the labels of pool %s was cut short: do it again" :
+			   "what the labels say is not what pool %s can have become",
 			   pool->g.name);
 		return -EUCLEAN;
 	}
+	if (found->g.nr_spans == pool->g.nr_spans &&
+	    kvc_geometry_in_state(&found->g, KVC_MEMBER_REMOVED) ==
+		    kvc_geometry_in_state(&pool->g, KVC_MEMBER_REMOVED))
+		return kvc_pool_take_states(pool, found);
 	err = kvc_pool_pause(pool);
 	if (err)
 		return err;
-	err = kvc_pool_take_growth(pool, args, found);
+	err = kvc_pool_take_members(pool, args, found);
 	if (pool->mode == KVCACHE_MODE_GRANTED)
 		return err;	/* and then there is a grant */
 	err = err ?: kvc_join_create(pool, args->reason, &pool->join);

@@ -268,6 +268,12 @@ void kvc_pool_joining(struct kvc_pool *pool, struct kvc_join *join);
  */
 int kvc_pool_refresh(struct kvc_pool *pool, struct kvc_attach_args *args);
 
+struct kvc_found_pool;
+
+/* The same with labels that were read already; @life is held. */
+int kvc_pool_refresh_found(struct kvc_pool *pool, struct kvc_attach_args *args,
+			   const struct kvc_found_pool *found);
+
 /* Pool by number, 0: the lowest. NULL if there is none. */
 struct kvc_pool *kvc_pool_get(u32 number);
 void kvc_pool_put(struct kvc_pool *pool);
@@ -339,6 +345,16 @@ bool kvc_join_unsure(struct kvc_join *join);
 
 /* May writes of this owner still be on their way? For takeovers. */
 bool kvc_join_in_doubt(struct kvc_join *join, u32 slot, u64 incarnation);
+
+/* --- drain.c --- */
+
+/**
+ * kvc_join_settle_drain() - wait until nothing more comes to drained members
+ *
+ * What is open there is put aside, and puts on their way there have ended.
+ * Return: 0; -ETIMEDOUT; -ESTALE: the membership ends.
+ */
+int kvc_join_settle_drain(struct kvc_join *join);
 
 /* --- own.c --- */
 

@@ -210,6 +210,8 @@ static int kvc_put_reserve(struct kvc_op *op, struct kvc_reservation *r)
 		struct kvc_ag *ag = &join->ags[(first + i) % nr];
 		int ret;
 
+		if (kvc_ag_drains(ag))
+			continue;
 		if (!kvc_ag_takes_puts(ag)) {
 			/* Away for now, or for good? */
 			if (ag->owned && !READ_ONCE(ag->journal.killed))
@@ -557,6 +559,7 @@ static bool kvc_put_space(struct kvc_join *join)
 
 	for (i = 0; i < join->g->nr_ags; i++)
 		if (kvc_ag_takes_puts(&join->ags[i]) &&
+		    !kvc_ag_drains(&join->ags[i]) &&
 		    READ_ONCE(join->ags[i].standby))
 			return true;
 	return READ_ONCE(join->stopping);

@@ -370,6 +370,10 @@ static void kvc_slot_update(struct kvc_join *join)
 		p->flags = join->share ? KVC_SLOT_SHARED : 0;
 		if (READ_ONCE(join->relabels))
 			p->flags |= KVC_SLOT_RELABELS;
+		p->label_seq = 0;
+		if (g->incompat & KVC_FEATURE_INCOMPAT_ELASTIC)
+			p->label_seq =
+				READ_ONCE(join->pool->label_sequence);
 		/* What an earlier incarnation wrote may know fewer. */
 		p->nr_ags = kvc_slot_part_ags(g, part);
 		memcpy(p->boot_id, join->pool->id.boot_id, 16);

@@ -113,7 +113,7 @@ static void kvc_ag_drain(struct kvc_ag *ag)
 static bool kvc_segment_usable(const struct kvc_segment *seg)
 {
 	return seg->s.state == KVC_SEG_FREE && seg->role == KVC_ROLE_NONE &&
-	       kvc_segment_healthy(seg);
+	       kvc_segment_healthy(seg) && !kvc_segment_drains(seg);
 }
 
 /* One to open, if there are more than @keep. */
@@ -212,7 +212,7 @@ static int kvc_ag_stand_by(struct kvc_ag *ag)
 	struct kvc_segment *seg;
 	int err;
 
-	if (ag->standby)
+	if (ag->standby || kvc_ag_drains(ag))
 		return 0;
 	err = kvc_ag_open_segment(ag, 1, &seg);
 	if (err)
@@ -224,21 +224,27 @@ static int kvc_ag_stand_by(struct kvc_ag *ag)
 	return 1;
 }
 
+static bool kvc_segment_takes_puts(const struct kvc_segment *seg)
+{
+	return kvc_segment_healthy(seg) && !kvc_segment_drains(seg) &&
+	       !kvc_ag_drains(seg->ag);
+}
+
 /*
- * An open or standby segment with a member that is not live takes no puts:
- * put it aside, so that another one, on live members, can be opened.
+ * An open or standby segment with a member that is not live, or that is drained,
+ * takes no puts: put it aside, so that another one can be opened.
  */
 static void kvc_ag_put_aside(struct kvc_ag *ag)
 {
 	int i;
 
 	mutex_lock(&ag->lock);
-	if (ag->standby && !kvc_segment_healthy(ag->standby)) {
+	if (ag->standby && !kvc_segment_takes_puts(ag->standby)) {
 		ag->standby->role = KVC_ROLE_FULL;
 		ag->standby = NULL;
 	}
 	for (i = 0; i < KVC_NR_STREAMS; i++) {
-		if (ag->open[i] && !kvc_segment_healthy(ag->open[i])) {
+		if (ag->open[i] && !kvc_segment_takes_puts(ag->open[i])) {
 			ag->open[i]->role = KVC_ROLE_FULL;
 			ag->open[i] = NULL;
 		}
@@ -369,7 +375,8 @@ static u32 kvc_ag_clean(struct kvc_ag *ag)
 
 	for (i = 0; i < ag->nr; i++)
 		n += ag->segments[i].role == KVC_ROLE_DRAINING &&
-		     kvc_segment_healthy(&ag->segments[i]);
+		     kvc_segment_healthy(&ag->segments[i]) &&
+		     !kvc_segment_drains(&ag->segments[i]);
 	return n;
 }
 
@@ -378,8 +385,9 @@ static int kvc_ag_reclaim(struct kvc_ag *ag)
 	bool tight = kvc_ag_tight(ag);
 	int err;
 
-	if (kvc_ag_clean(ag) >= ag->free_low && !tight)
-		return 0;
+	/* With room for what is moved; or with none to be had, for all goes. */
+	if ((kvc_ag_clean(ag) >= ag->free_low && !tight) || kvc_ag_drains(ag))
+		return kvc_ag_vacate(ag);
 	do {
 		err = kvc_ag_evict(ag, tight);
 		kvc_ag_drain(ag);

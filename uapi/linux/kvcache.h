@@ -901,6 +901,65 @@ struct kvcache_refresh {
 	__u32	reserved;
 };
 
+/* struct kvcache_member.op */
+#define KVCACHE_MEMBER_LOOK	0	/* tell, and do nothing */
+#define KVCACHE_MEMBER_DRAIN	1	/* place nothing new on it, and empty it */
+#define KVCACHE_MEMBER_KEEP	2	/* use it again: it is not drained any more */
+#define KVCACHE_MEMBER_REMOVE	3	/* for good */
+
+/* struct kvcache_member.flags */
+#define KVCACHE_MEMBER_LOST	(1U << 0) /* remove: what it still holds is lost */
+#define KVCACHE_MEMBER_FLAGS	(1U << 0)
+
+/* struct kvcache_member.role */
+#define KVCACHE_ROLE_MEMBER	1
+#define KVCACHE_ROLE_MISSING	2	/* the pool was attached without it */
+#define KVCACHE_ROLE_DRAINING	3
+#define KVCACHE_ROLE_REMOVED	4
+
+/**
+ * struct kvcache_member - KVCACHE_IOC_MEMBER: empty a member, and let it leave the
+ *	pool (CAP_SYS_ADMIN)
+ * @size: in: sizeof(struct kvcache_member)
+ * @flags: in: KVCACHE_MEMBER_LOST
+ * @pool: in: number; 0 is not taken here
+ * @member: in: its number in the pool
+ * @op: in: KVCACHE_MEMBER_LOOK, DRAIN, KEEP or REMOVE
+ * @role: out: KVCACHE_ROLE_*, as this host goes by it
+ * @objects: out: live objects that would be lost without it
+ * @bytes: out: bytes of these, in whole 4 KiB
+ * @segments: out: segments that are in use and stand on it, or whose journal does
+ * @behind: out: other hosts that don't go by the pool's newest labels yet
+ * @reason: in: user pointer to a buffer that gets a sentence for people if it
+ *	can't be done; may be 0
+ * @reason_len: in: bytes there
+ * @reserved: 0
+ *
+ * Changes labels as KVCACHE_IOC_GROW does, and this host goes by them at once; to
+ * remove a member ends its membership for that, as KVCACHE_IOC_REFRESH does. Other
+ * hosts take them up by KVCACHE_IOC_REFRESH. A member is removed when it is
+ * drained, every live host goes by that, and nothing is left on it.
+ *
+ * Errors: EBUSY (it holds objects, hosts are behind, or another host changes the
+ * labels), EINVAL (no such member, or one that can't leave), ENXIO (others are
+ * missing), and as KVCACHE_IOC_GROW; with @reason.
+ */
+struct kvcache_member {
+	__u32	size;
+	__u32	flags;
+	__u32	pool;
+	__u32	member;
+	__u32	op;
+	__u32	role;
+	__u64	objects;
+	__u64	bytes;
+	__u32	segments;
+	__u32	behind;
+	__u64	reason;
+	__u32	reason_len;
+	__u32	reserved;
+};
+
 #define KVCACHE_IOC_CAPS	_IOWR('K', 0xe0, struct kvcache_caps)
 #define KVCACHE_IOC_ATTACH	_IOWR('K', 0xe1, struct kvcache_attach)
 #define KVCACHE_IOC_DETACH	_IOW('K', 0xe2, struct kvcache_detach)
@@ -918,6 +977,7 @@ struct kvcache_refresh {
 #define KVCACHE_IOC_PRESENCE	_IOWR('K', 0xee, struct kvcache_presence_map)
 #define KVCACHE_IOC_GROW	_IOWR('K', 0xef, struct kvcache_grow)
 #define KVCACHE_IOC_REFRESH	_IOW('K', 0xf0, struct kvcache_refresh)
+#define KVCACHE_IOC_MEMBER	_IOWR('K', 0xf1, struct kvcache_member)
 
 /**
  * struct kvcache_uring - an io_uring command: what the ioctl does, asynchronously
