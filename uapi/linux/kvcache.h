@@ -821,6 +821,7 @@ struct kvcache_presence_map {
 	__u32	reserved;
 	__u64	bytes;
 	__u64	offset;
+};
 
 /**
  * struct kvcache_grow - KVCACHE_IOC_GROW: give a pool more members (CAP_SYS_ADMIN)

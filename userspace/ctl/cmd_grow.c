@@ -217,8 +217,10 @@ static int take_up(struct growing *w, char **paths)
 	char *all[KVC_MAX_MEMBERS];
 	u32 i, nr = 0;
 
+	/* One that was removed has none. */
 	for (i = 0; i < w->m.info.nr_members; i++)
-		all[nr++] = (char *)w->m.members[i].path;
+		if (w->m.members[i].path[0])
+			all[nr++] = (char *)w->m.members[i].path;
 	for (i = 0; i < w->b.nr && nr < KVC_MAX_MEMBERS; i++)
 		all[nr++] = paths[i];
 	return pool_refresh(w->ctl, w->kvc, w->text, all, nr);

@@ -248,8 +248,7 @@ static cJSON *label_json(const struct pool_probe *p)
 		else
 			cJSON_AddNullToObject(item, "device");
 		cJSON_AddStringToObject(item, "state",
-					g->members[i].state == KVC_MEMBER_PRESENT ?
-					"present" : "missing");
+					geometry_member_state(g->members[i].state));
 		ctl_json_u64(item, "bytes", g->members[i].blocks * KVC_BLOCK_SIZE);
 		ctl_json_hex64(item, "wwid_hash", g->members[i].wwid_hash);
 		cJSON_AddItemToArray(array, item);

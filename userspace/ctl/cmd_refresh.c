@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* kvcachectl refresh: take up on this host that a pool has grown. */
+/* kvcachectl refresh: take up on this host that a pool has got or lost members. */
 #include "refresh.h"
 
 #include <errno.h>
@@ -13,10 +13,11 @@ static const struct ctl_option options[] = {
 
 static const struct ctl_usage usage = {
 	.args = "POOL [DEVICE...]",
-	.about = "Take up on this host that an attached pool has got more members, by 'kvcachectl\n"
-		 "grow' on this or another host. Without devices all block devices are searched for\n"
-		 "its members. The host leaves the pool in good order and joins it anew; meanwhile\n"
-		 "its puts are refused and its gets miss, and other hosts go on.",
+	.about = "Take up on this host that an attached pool has got members, or that one is drained or\n"
+		 "removed, by 'kvcachectl grow', 'drain' or 'remove' on another host. Without devices\n"
+		 "all block devices are searched for its members. Unless one is only drained the host\n"
+		 "leaves the pool in good order and joins it anew; meanwhile its puts are refused and\n"
+		 "its gets miss, and other hosts go on.",
 	.options = options,
 };
 

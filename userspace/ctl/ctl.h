@@ -95,6 +95,8 @@ int cmd_slots(struct ctl *ctl, int argc, char **argv);
 int cmd_grant(struct ctl *ctl, int argc, char **argv);
 int cmd_grow(struct ctl *ctl, int argc, char **argv);
 int cmd_refresh(struct ctl *ctl, int argc, char **argv);
+int cmd_drain(struct ctl *ctl, int argc, char **argv);
+int cmd_remove(struct ctl *ctl, int argc, char **argv);
 
 /* --- options (options.c) --- */
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "dump.h"
+#include "geometry.h"
 
 /* --- output --- */
 
@@ -135,8 +136,7 @@ void dump_member(cJSON *o, const struct kvc_member_info *m)
 	ctl_json_uuid(o, "uuid", m->uuid);
 	ctl_json_u64(o, "blocks", m->blocks);
 	ctl_json_hex64(o, "wwid_hash", m->wwid_hash);
-	cJSON_AddStringToObject(o, "state", m->state == KVC_MEMBER_PRESENT ?
-				"present" : "missing");
+	cJSON_AddStringToObject(o, "state", geometry_member_state(m->state));
 	if (m->missing_since)
 		ctl_json_u64(o, "missing_since", m->missing_since);
 }
@@ -211,6 +211,10 @@ void dump_slot(cJSON *o, const struct kvc_slot_info *s,
 	ctl_json_u64(o, "incarnation", s->incarnation);
 	ctl_json_u64(o, "heartbeat", s->heartbeat);
 	cJSON_AddBoolToObject(o, "shared", s->flags & KVC_SLOT_SHARED);
+	if (s->flags & KVC_SLOT_RELABELS)
+		cJSON_AddBoolToObject(o, "relabels", true);
+	if (s->label_seq)
+		ctl_json_u64(o, "label_sequence", s->label_seq);
 	cJSON_AddStringToObject(o, "node", s->node);
 	cJSON_AddStringToObject(o, "nqn", s->nqn);
 	ctl_json_uuid(o, "boot_id", s->boot_id);

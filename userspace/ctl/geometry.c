@@ -52,3 +52,16 @@ void geometry_text(const struct kvc_geometry *g)
 	       g->lease_ms, g->heartbeat_ms, g->q_ms,
 	       has_data_crc(g) ? "on" : "off");
 }
+
+const char *geometry_member_state(u32 state)
+{
+	static const char *const names[] = {
+		[KVC_MEMBER_PRESENT] = "present",
+		[KVC_MEMBER_MISSING] = "missing",
+		[KVC_MEMBER_DRAINING] = "draining",
+		[KVC_MEMBER_REMOVED] = "removed",
+	};
+
+	return state < sizeof(names) / sizeof(names[0]) && names[state] ?
+		       names[state] : "unknown";
+}

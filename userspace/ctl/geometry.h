@@ -7,6 +7,8 @@
 
 /* All but the members. */
 void geometry_json(cJSON *object, const struct kvc_geometry *g);
+/* Of a member, as its label has it: "present" and so on. */
+const char *geometry_member_state(u32 state);
 /* Lines "capacity", "layout" and "terms", indented. */
 void geometry_text(const struct kvc_geometry *g);
 

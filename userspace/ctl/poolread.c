@@ -345,6 +345,8 @@ static bool sizes_hold(struct pr_pool *p)
 		if (p->members[i] == PR_NONE) {
 			bool known = p->g.members[i].state == KVC_MEMBER_MISSING;
 
+			if (p->g.members[i].state == KVC_MEMBER_REMOVED)
+				continue;
 			w = pr_nowhere();
 			w.member = i;
 			pr_found(p, PR_MEMBER_ABSENT,

@@ -225,14 +225,14 @@ static void check_sibling(struct pool_probe *p, int i)
 			problem(p, true, i, "its label has the same sequence as its siblings' but another writer: it lived on apart from them (a clone?)");
 		return;
 	}
-	if (m->state == KVC_MEMBER_MISSING)
+	if (!kvc_member_state_there(m->state))
 		problem(p, true, i, "the pool was used without it since sequence %" PRIu64 ", its label is of %" PRIu64,
 			(uint64_t)m->missing_since, (uint64_t)l->sequence);
 	else if (l->sequence >= floor)
 		problem(p, false, i, "its label is behind (sequence %" PRIu64 "): %s was interrupted",
 			(uint64_t)l->sequence,
-			l->g.nr_spans == newest->g.nr_spans ? "an attach" :
-			"growing the pool");
+			kvc_geometry_differs(&l->g, &newest->g) ?
+			"changing the pool" : "an attach");
 	else
 		problem(p, true, i, "its label is old (sequence %" PRIu64 ", the pool is at %" PRIu64 "): a copy or a snapshot from the past",
 			(uint64_t)l->sequence, (uint64_t)p->sequence);
@@ -308,8 +308,9 @@ static void check_all(struct pool_probe *p)
 		}
 	}
 	for (i = 0; p->found && i < p->g.nr_members; i++)
-		if (!p->members[i])
-			problem(p, p->g.members[i].state == KVC_MEMBER_PRESENT, -1,
+		if (!p->members[i] &&
+		    p->g.members[i].state != KVC_MEMBER_REMOVED)
+			problem(p, kvc_member_state_there(p->g.members[i].state), -1,
 				"member %" PRIu32 " (%s) is missing",
 				(uint32_t)i, ctl_uuid(uuid, p->g.members[i].uuid));
 }

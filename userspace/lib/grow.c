@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Pools that get more members. */
+/* Pools that get more members, or fewer. */
 #include <errno.h>
 
 #include "internal.h"
@@ -66,4 +66,27 @@ int kvc_refresh(struct kvc *kvc, const char *const *paths,
 		reason[0] = '\0';
 	error = list_members(members, paths, wwid_hashes, nr_members);
 	return error ? error : kvc_ioctl(kvc, KVCACHE_IOC_REFRESH, &refresh);
+}
+
+int kvc_member(struct kvc *kvc, unsigned int member, unsigned int op,
+	       unsigned int flags, struct kvcache_member *seen, char *reason,
+	       size_t reason_len)
+{
+	struct kvcache_member ask = {
+		.size = sizeof(ask),
+		.flags = flags,
+		.pool = kvc->pool,
+		.member = member,
+		.op = op,
+		.reason = (uint64_t)(uintptr_t)reason,
+		.reason_len = reason ? (uint32_t)reason_len : 0,
+	};
+	int error;
+
+	if (reason && reason_len)
+		reason[0] = '\0';
+	error = kvc_ioctl(kvc, KVCACHE_IOC_MEMBER, &ask);
+	if (!error && seen)
+		*seen = ask;
+	return error;
 }

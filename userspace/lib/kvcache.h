@@ -344,7 +344,7 @@ int kvc_ags(struct kvc *kvc, struct kvcache_ag_info *ags, unsigned int room);
 int kvc_slots(struct kvc *kvc, struct kvcache_slot_info *slots,
 	      unsigned int room);
 
-/* --- growing: kvc_grow(3), kvc_refresh(3) --- */
+/* --- growing and shrinking: kvc_grow(3), kvc_refresh(3), kvc_member(3) --- */
 
 /**
  * struct kvc_grow_request - what the handle's pool grows by
@@ -372,6 +372,15 @@ int kvc_grow(struct kvc *kvc, const struct kvc_grow_request *request,
 int kvc_refresh(struct kvc *kvc, const char *const *paths,
 		const uint64_t *wwid_hashes, unsigned int nr_members,
 		char *reason, size_t reason_len);
+
+/*
+ * Look at a member of the handle's pool, drain it, keep it, or remove it: @op is
+ * KVCACHE_MEMBER_*, @flags KVCACHE_MEMBER_LOST. @seen, which may be NULL, gets what
+ * stands there now; @reason a sentence if it can't be done.
+ */
+int kvc_member(struct kvc *kvc, unsigned int member, unsigned int op,
+	       unsigned int flags, struct kvcache_member *seen, char *reason,
+	       size_t reason_len);
 
 /* --- words: kvc_strerror(3), kvc_wwid_hash(3) --- */
 
