@@ -69,7 +69,7 @@ static int attach_as(unsigned int mode, unsigned int host, unsigned int nr,
 		reason[0] = '\0';
 		if (!ioctl(device, KVCACHE_IOC_ATTACH, &a))
 			return (int)a.pool;
-		if (errno != ETIMEDOUT && (errno != ESTALE || strstr(reason, "grown")))
+		if (errno != ETIMEDOUT && (errno != ESTALE || strstr(reason, "changed")))
 			break;
 	}
 	return -errno;
