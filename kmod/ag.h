@@ -156,6 +156,7 @@ enum kvc_stream {
  * @nr: segments
  * @wanted: epoch with which we shall own it, 0: not at all, KVC_EPOCH_ANY
  * @change: takes it over, or gives it up
+ * @early: it waits for hosts that don't know it, as own.c's work saw last
  * @changing: @change is at it, and may own what is not wanted any more; under
  *	@lock
  * @doubted: jiffies at which a takeover first had to wait for Q, valid if
@@ -205,6 +206,7 @@ struct kvc_ag {
 	struct kvc_follow follow;
 	u64 wanted;
 	struct work_struct change;
+	bool early;
 	bool changing;
 	unsigned long doubted;
 	bool doubting;

@@ -227,7 +227,8 @@ static void kvc_own_work(struct work_struct *work)
 		/* protocol rule 30: its home is gone, and the AG with it */
 		if (kvc_own_settled(ag) || kvc_own_home_gone(ag))
 			continue;
-		if (kvc_own_early(ag)) {
+		WRITE_ONCE(ag->early, kvc_own_early(ag));
+		if (ag->early) {
 			early = true;
 			continue;
 		}
@@ -283,7 +284,7 @@ void kvc_own_stop(struct kvc_join *join)
 
 /*
  * An AG that is not owned yet though it can be; KVC_NO_SLOT: none. Who waits does
- * not wait for hosts that don't know an AG yet.
+ * not wait for hosts that don't know an AG yet. Doesn't sleep.
  */
 static u32 kvc_own_missing(struct kvc_join *join)
 {
@@ -292,7 +293,7 @@ static u32 kvc_own_missing(struct kvc_join *join)
 	for (i = 0; i < join->g->nr_ags; i++)
 		if (!kvc_own_settled(&join->ags[i]) &&
 		    !kvc_own_home_gone(&join->ags[i]) &&
-		    !kvc_own_early(&join->ags[i]))
+		    !READ_ONCE(join->ags[i].early))
 			return i;
 	return KVC_NO_SLOT;
 }
