@@ -109,6 +109,25 @@ void kvc_relabel_end(struct kvc_join *join)
 	kvc_join_beat_soon(join);
 }
 
+void kvc_relabel_heal(struct kvc_pool *pool, struct kvc_attach_args *args)
+{
+	struct kvc_found_pool *found = kvzalloc(sizeof(*found), GFP_KERNEL);
+	int err = found ? kvc_relabel_begin(pool->join, NULL) : -ENOMEM;
+
+	if (!err)
+		err = kvc_labels_read(args, found);
+	/* Else somebody has written others since. */
+	if (!err && found->ragged && found->sequence == pool->label_sequence)
+		err = kvc_labels_write(&pool->set, &found->g, found->sequence,
+				       &found->writer, 0);
+	if (found)
+		kvc_relabel_end(pool->join);
+	if (err)
+		pr_warn("pool %s: who wrote its labels was cut short, and they can't be written to the end now (%d)\n",
+			pool->g.name, err);
+	kvfree(found);
+}
+
 /* --- what there is --- */
 
 static int kvc_growth_members(struct kvc_growth *w)

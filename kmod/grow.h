@@ -50,4 +50,7 @@ int kvc_pool_grow(struct kvc_pool *pool, struct kvc_grow_args *args);
 int kvc_relabel_begin(struct kvc_join *join, char *reason);
 void kvc_relabel_end(struct kvc_join *join);
 
+/* Write the labels to the end that @args' devices have; @pool goes by them. */
+void kvc_relabel_heal(struct kvc_pool *pool, struct kvc_attach_args *args);
+
 #endif

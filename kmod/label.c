@@ -188,6 +188,7 @@ static int kvc_labels_judge(struct kvc_attach_args *args,
 		}
 		order[found[i].member] = i;
 		pool->lagging |= found[i].sequence != newest->sequence;
+		pool->ragged |= found[i].start != newest->sequence;
 		pool->cut |= kvc_geometry_differs(&found[i].g, &newest->g);
 	}
 	for (i = 0; i < newest->g.nr_members; i++) {

@@ -11,6 +11,7 @@
  * @sequence: of the newest label
  * @writer: of the newest label
  * @lagging: some member's label is one behind: who wrote them was cut short
+ * @ragged: some member has no such label at its start
  * @cut: and it does not tell of all spans, or of members that are drained or
  *	removed
  * @order: order[i] is the place among the given paths of member i, -1: missing
@@ -20,6 +21,7 @@ struct kvc_found_pool {
 	u64 sequence;
 	struct kvc_writer writer;
 	bool lagging;
+	bool ragged;
 	bool cut;
 	int order[KVC_MAX_MEMBERS];
 };

@@ -8,6 +8,7 @@
 #include <linux/xarray.h>
 #include <uapi/linux/kvcache.h>
 #include "debugfs.h"
+#include "grow.h"
 #include "label.h"
 #include "node.h"
 #include "pool.h"
@@ -563,6 +564,8 @@ int kvc_pool_refresh(struct kvc_pool *pool, struct kvc_attach_args *args)
 		err = -EINTR;
 	if (!err) {
 		err = kvc_pool_refresh_found(pool, args, found);
+		if (!err && found->ragged && pool->join)
+			kvc_relabel_heal(pool, args);
 		mutex_unlock(&pool->life);
 	}
 	kvfree(found);
