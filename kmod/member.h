@@ -163,6 +163,14 @@ struct kvc_member_set {
 	unsigned int fail_ms;
 };
 
+#define KVC_BLOCK_SECTORS_SHIFT	(KVC_BLOCK_SHIFT - SECTOR_SHIFT)
+
+/* Does this status put the member itself, or the way to it, in doubt? */
+bool kvc_status_accuses(blk_status_t status);
+
+/* However long it takes: in turns, which the hung task detector allows. */
+void kvc_wait(struct completion *done);
+
 /* On every bio: rather an error than a wait. */
 #define KVC_FAILFAST	(REQ_FAILFAST_DEV | REQ_FAILFAST_TRANSPORT | \
 			 REQ_FAILFAST_DRIVER)
