@@ -14,6 +14,7 @@
 #include <linux/slab.h>
 #include "xfer_impl.h"
 #include "kvc_cut.h"
+#include "compat.h"
 
 #define KVC_XFER_SIZE	(sizeof(struct kvc_xfer) + sizeof(struct kvc_part))
 
@@ -29,8 +30,7 @@ static void kvc_xfer_free(struct kvc_xfer *x)
 
 	for (i = 0; i < x->nr_parts; i++)
 		bio_uninit(&x->parts[i].bio);
-	if (x->parts != kvc_inline_part(x))
-		kvfree(x->parts);
+	kvc_parts_free(x);
 	kvc_xfer_unpin(x);
 	for (i = 0; i < x->bounce.nr; i++)
 		put_page(x->bounce.v[i].bv_page);
@@ -95,6 +95,7 @@ static struct kvc_xfer *kvc_xfer_alloc(const struct kvc_xfer_desc *d)
 	x->vmap = NULL;
 	x->nr_parts = 0;
 	x->parts = kvc_inline_part(x);
+	x->parts_room = 1;
 	init_llist_head(&x->later);
 	x->release = d->release;
 	x->release_arg = d->release_arg;
@@ -107,7 +108,7 @@ static struct kvc_xfer *kvc_xfer_alloc(const struct kvc_xfer_desc *d)
 struct kvc_xfer *kvc_xfer_start(const struct kvc_xfer_desc *d)
 {
 	struct kvc_xfer *x;
-	struct kvc_cut cut;
+	struct kvc_cut cut __uninitialized;
 	int ret;
 
 	if (!kvc_xfer_sane(d))
@@ -266,10 +267,16 @@ int kvc_xfer_init(void)
 					   __alignof__(struct kvc_part),
 					   SLAB_HWCACHE_ALIGN,
 					   kvc_xfer_construct);
-	return kvc_xfer_cache ? 0 : -ENOMEM;
+	if (!kvc_xfer_cache)
+		return -ENOMEM;
+	if (!kvc_parts_init())
+		return 0;
+	kmem_cache_destroy(kvc_xfer_cache);
+	return -ENOMEM;
 }
 
 void kvc_xfer_exit(void)
 {
+	kvc_parts_exit();
 	kmem_cache_destroy(kvc_xfer_cache);
 }

@@ -13,6 +13,15 @@
 #include <linux/slab.h>
 #include "compat.h"
 #include "xfer_impl.h"
+#include "compat.h"
+
+/*
+ * Parts of a transfer that has more than one, but not many: an object of 1 MiB over
+ * four members. Those of more are allocated as they come.
+ */
+#define KVC_PARTS_CACHED	16
+
+static struct kmem_cache *kvc_parts_cache;
 
 static void kvc_part_end(struct kvc_part *p, int error)
 {
@@ -171,20 +180,33 @@ static u32 kvc_part_length(const struct kvc_xfer *x, const struct kvc_member *m,
 	return end - at;
 }
 
-/* Make room for @more parts, but at least for as many as there are. */
-static int kvc_parts_grow(struct kvc_xfer *x, u32 *room, u64 more)
+void kvc_parts_free(struct kvc_xfer *x)
 {
+	if (x->parts_room == KVC_PARTS_CACHED)
+		kmem_cache_free(kvc_parts_cache, x->parts);
+	else if (x->parts != kvc_inline_part(x))
+		kvfree(x->parts);
+}
+
+/* Make room for @more parts, but at least for as many as there are. */
+static int kvc_parts_grow(struct kvc_xfer *x, u64 more)
+{
+	u32 room = x->parts_room + max_t(u64, more, x->parts_room);
 	struct kvc_part *parts;
 
-	*room += max_t(u64, more, *room);
-	parts = kvmalloc_array(*room, sizeof(*parts), GFP_KERNEL_ACCOUNT);
+	if (room <= KVC_PARTS_CACHED) {
+		room = KVC_PARTS_CACHED;
+		parts = kmem_cache_alloc(kvc_parts_cache, GFP_KERNEL);
+	} else {
+		parts = kvmalloc_array(room, sizeof(*parts), GFP_KERNEL_ACCOUNT);
+	}
 	if (!parts)
 		return -ENOMEM;
 	/* A bio that has not been anywhere may be moved. */
 	memcpy(parts, x->parts, x->nr_parts * sizeof(*parts));
-	if (x->parts != kvc_inline_part(x))
-		kvfree(x->parts);
+	kvc_parts_free(x);
 	x->parts = parts;
+	x->parts_room = room;
 	return 0;
 }
 
@@ -193,7 +215,6 @@ int kvc_xfer_carve(struct kvc_xfer *x, const struct kvc_xfer_desc *d)
 {
 	struct kvc_cursor c = kvc_wire_start(x);
 	u64 at = x->lo;
-	u32 room = 1;
 
 	while (at < x->hi) {
 		const u32 skip = at & (KVC_BLOCK_SIZE - 1);
@@ -221,8 +242,8 @@ int kvc_xfer_carve(struct kvc_xfer *x, const struct kvc_xfer_desc *d)
 		len = kvc_part_length(x, m, at, run, &c);
 
 		/* The others will be about as long. */
-		if (x->nr_parts == room &&
-		    kvc_parts_grow(x, &room, DIV_ROUND_UP(x->hi - at, (u64)len)))
+		if (x->nr_parts == x->parts_room &&
+		    kvc_parts_grow(x, DIV_ROUND_UP(x->hi - at, (u64)len)))
 			return -ENOMEM;
 		p = &x->parts[x->nr_parts++];
 		p->x = x;
@@ -271,7 +292,7 @@ static bool kvc_part_may(struct kvc_part *p)
 /* Submit all parts, as far as that goes without waiting for the device. */
 void kvc_xfer_submit(struct kvc_xfer *x)
 {
-	struct blk_plug plug;
+	struct blk_plug plug __uninitialized;
 	u32 i;
 
 	if (x->nr_parts > 1)
@@ -310,4 +331,25 @@ void kvc_xfer_work(struct work_struct *work)
 	}
 	blk_finish_plug(&plug);
 	kref_put(&x->ref, kvc_xfer_last);
+}
+
+/* Against zeroing, as kvc_xfer_construct(). */
+static void kvc_parts_construct(void *parts)
+{
+	memset(parts, 0, KVC_PARTS_CACHED * sizeof(struct kvc_part));
+}
+
+int kvc_parts_init(void)
+{
+	kvc_parts_cache = kmem_cache_create("kvc_parts", KVC_PARTS_CACHED *
+							 sizeof(struct kvc_part),
+					    __alignof__(struct kvc_part),
+					    SLAB_HWCACHE_ALIGN,
+					    kvc_parts_construct);
+	return kvc_parts_cache ? 0 : -ENOMEM;
+}
+
+void kvc_parts_exit(void)
+{
+	kmem_cache_destroy(kvc_parts_cache);
 }

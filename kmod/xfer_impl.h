@@ -115,7 +115,8 @@ struct kvc_part {
  * @wire: what the device sees; the very list of @mem if nothing is bounced
  * @vmap: ITER_KVEC of vmalloc memory: its address, for cache maintenance
  * @nr_parts: parts
- * @parts: parts, kvmalloc()ed unless it is the one that follows the transfer
+ * @parts: parts: the one that follows the transfer, or allocated
+ * @parts_room: how many fit
  * @later: parts that the work shall submit
  * @release: see struct kvc_xfer_desc
  * @release_arg: its argument
@@ -154,6 +155,7 @@ struct kvc_xfer {
 	void *vmap;
 	u32 nr_parts;
 	struct kvc_part *parts;
+	u32 parts_room;
 	struct llist_head later;
 	void (*release)(void *arg);
 	void *release_arg;
@@ -213,6 +215,9 @@ void kvc_cursor_skip(struct kvc_cursor *c, const struct kvc_vecs *l, u64 bytes);
 /* --- xfer_bio.c --- */
 
 int kvc_xfer_carve(struct kvc_xfer *x, const struct kvc_xfer_desc *d);
+void kvc_parts_free(struct kvc_xfer *x);
+int kvc_parts_init(void);	/* module init: cache */
+void kvc_parts_exit(void);
 void kvc_xfer_submit(struct kvc_xfer *x);
 void kvc_xfer_work(struct work_struct *work);
 

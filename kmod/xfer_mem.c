@@ -157,17 +157,15 @@ static u32 kvc_page_run(struct page **pages, u32 nr)
  * List, and pin, the memory that @iter names. Each bvec holds one pin of each
  * page that it touches.
  */
-int kvc_xfer_pin(struct kvc_xfer *x, struct iov_iter *iter)
+static int kvc_xfer_pin_pages(struct kvc_xfer *x, struct iov_iter *iter)
 {
-	struct page *pages[KVC_PIN_BATCH];
+	struct page *pages[KVC_PIN_BATCH] __uninitialized;
 	u64 left = x->want;
 	size_t off = 0;
 	ssize_t got;
 	u32 len, i, run;
 	int ret;
 
-	if (iov_iter_is_bvec(iter) && kvc_xfer_borrow(x, iter))
-		return 0;
 	x->pinned = user_backed_iter(iter);
 	for (; left; left -= got) {
 		got = kvc_iter_extract(iter, pages, left, ARRAY_SIZE(pages),
@@ -204,6 +202,13 @@ unpin_rest:
 	if (x->pinned)
 		unpin_user_pages(&pages[i], DIV_ROUND_UP(off + got - len, PAGE_SIZE));
 	return ret;
+}
+
+int kvc_xfer_pin(struct kvc_xfer *x, struct iov_iter *iter)
+{
+	if (iov_iter_is_bvec(iter) && kvc_xfer_borrow(x, iter))
+		return 0;
+	return kvc_xfer_pin_pages(x, iter);
 }
 
 /* A compound page of *@order, or of less if that is all there is. */
