@@ -248,7 +248,7 @@ static void run_nvme(void)
 static void run_queue(struct kvc *kvc)
 {
 	static const struct kvc_call call = { .deadline_ms = 60000 };
-	struct kvc_queue *queue = kvc_queue_open(kvc, o.depth);
+	struct kvc_queue *queue = kvc_queue_open_thread(kvc, o.depth);
 	struct kvcache_io *ios = calloc(o.depth, sizeof(*ios));
 	char (*keys)[KEY_SIZE] = calloc(o.depth, KEY_SIZE);
 	struct kvc_done done[BATCH_MAX];

@@ -345,7 +345,9 @@ static void test_refused(void)
 
 static void test_queue(bool registered)
 {
-	struct kvc_queue *q = kvc_queue_open(kvc, DEPTH);
+	/* One of each kind. */
+	struct kvc_queue *q = registered ? kvc_queue_open_thread(kvc, DEPTH) :
+					   kvc_queue_open(kvc, DEPTH);
 	struct iovec iov = { data, (size_t)KEYS * SIZE };
 	struct kvc_done done[8];
 	struct pollfd poll_fd;
@@ -488,7 +490,9 @@ static void test_killed(void)
 
 		if (!pid) {
 			struct kvc *k = kvc_open(NULL, kvc_pool(kvc));
-			struct kvc_queue *q = kvc_queue_open(k, DEPTH);
+			struct kvc_queue *q = round % 2 ?
+						      kvc_queue_open_thread(k, DEPTH) :
+						      kvc_queue_open(k, DEPTH);
 			unsigned int i, n = round % 3 ? 1 : 70;
 
 			if (!q)
@@ -527,7 +531,7 @@ static void test_killed(void)
 	/* Nobody comes to see the answer: what it holds is let go all the same. */
 	vt_begin("a ring that nobody looks at does not stop a detach");
 	{
-		struct kvc_queue *q = kvc_queue_open(kvc, DEPTH);
+		struct kvc_queue *q = kvc_queue_open_thread(kvc, DEPTH);
 		struct kvc_done done[DEPTH];
 		int n;
 

@@ -181,6 +181,11 @@ struct kvc_done {
  * EOPNOTSUPP where the kernel has no such commands.
  */
 struct kvc_queue *kvc_queue_open(struct kvc *kvc, unsigned int depth);
+/*
+ * The same for the calling thread alone, which it costs less: calls of other
+ * threads are refused with EEXIST.
+ */
+struct kvc_queue *kvc_queue_open_thread(struct kvc *kvc, unsigned int depth);
 /* Waits for what is under way. */
 void kvc_queue_close(struct kvc_queue *queue);
 /* To poll(): it can be read when something has completed. */

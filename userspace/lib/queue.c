@@ -44,7 +44,29 @@ struct kvc_queue {
 	unsigned int nr_memory;
 };
 
-struct kvc_queue *kvc_queue_open(struct kvc *kvc, unsigned int depth)
+static int ring_of_any(struct io_uring *ring, unsigned int depth)
+{
+	/* Any thread may enter it, if one at a time: no SINGLE_ISSUER. */
+	return io_uring_queue_init(depth, ring, IORING_SETUP_COOP_TASKRUN);
+}
+
+static int ring_of_one(struct io_uring *ring, unsigned int depth)
+{
+	int error = io_uring_queue_init(depth, ring,
+					IORING_SETUP_SINGLE_ISSUER |
+					IORING_SETUP_DEFER_TASKRUN |
+					IORING_SETUP_TASKRUN_FLAG);
+
+	if (error)
+		return ring_of_any(ring, depth);
+	/* It spares a look-up at each call, and need not work. */
+	io_uring_register_ring_fd(ring);
+	return 0;
+}
+
+static struct kvc_queue *queue_open(struct kvc *kvc, unsigned int depth,
+				    int (*open)(struct io_uring *ring,
+						unsigned int depth))
 {
 	struct kvc_queue *q;
 	unsigned int i;
@@ -66,8 +88,7 @@ struct kvc_queue *kvc_queue_open(struct kvc *kvc, unsigned int depth)
 		q->slots[i].next = q->free;
 		q->free = &q->slots[i];
 	}
-	/* Any thread may enter it, if one at a time: no SINGLE_ISSUER. */
-	error = io_uring_queue_init(depth, &q->ring, IORING_SETUP_COOP_TASKRUN);
+	error = open(&q->ring, depth);
 	if (error)
 		goto free_slots;
 	error = io_uring_register_files(&q->ring, &kvc->fd, 1);
@@ -81,6 +102,16 @@ free_queue:
 failed:
 	errno = -error;
 	return NULL;
+}
+
+struct kvc_queue *kvc_queue_open(struct kvc *kvc, unsigned int depth)
+{
+	return queue_open(kvc, depth, ring_of_any);
+}
+
+struct kvc_queue *kvc_queue_open_thread(struct kvc *kvc, unsigned int depth)
+{
+	return queue_open(kvc, depth, ring_of_one);
 }
 
 void kvc_queue_close(struct kvc_queue *q)
