@@ -136,10 +136,10 @@ struct kvc_xfer *kvc_xfer_start(const struct kvc_xfer_desc *d)
 		      d->set->block_mask, d->set->dma_mask);
 	x->lo = cut.lo;
 	x->hi = cut.hi;
-	kvc_xfer_rewind(x);
 	ret = kvc_xfer_wire(x, &cut);
 	if (ret)
 		goto free;
+	kvc_xfer_rewind(x);
 	ret = kvc_xfer_carve(x, d);
 	if (ret)
 		goto free;
