@@ -50,6 +50,10 @@ union any {
 	struct kvcache_list list;
 	struct kvcache_ags ags;
 	struct kvcache_slots slots;
+	struct kvcache_presence_map presence;
+	struct kvcache_grow grow;
+	struct kvcache_refresh refresh;
+	struct kvcache_member member;
 	uint8_t bytes[1024];
 };
 
@@ -129,6 +133,33 @@ static void make_slots(union any *a)
 	a->slots.count = 1;
 }
 
+static void make_presence(union any *a)
+{
+	a->presence.pool = pool;
+}
+
+/* Of a pool that isn't there: what changes a pool is not tried on this one. */
+static void make_grow(union any *a)
+{
+	member.path = (uintptr_t)"/dev/no-such-device";
+	a->grow.pool = NO_POOL;
+	a->grow.members = (uintptr_t)&member;
+	a->grow.nr_members = 1;
+}
+
+static void make_refresh(union any *a)
+{
+	member.path = (uintptr_t)"/dev/no-such-device";
+	a->refresh.pool = NO_POOL;
+	a->refresh.members = (uintptr_t)&member;
+	a->refresh.nr_members = 1;
+}
+
+static void make_member(union any *a)
+{
+	a->member.pool = NO_POOL;
+}
+
 static const struct call {
 	const char *name;
 	unsigned long cmd;
@@ -177,6 +208,22 @@ static const struct call {
 	{ "slots", KVCACHE_IOC_SLOTS, sizeof(struct kvcache_slots), make_slots, 0,
 	  offsetof(struct kvcache_slots, first), true,
 	  offsetof(struct kvcache_slots, flags), 0, 0, 0 },
+	{ "presence", KVCACHE_IOC_PRESENCE, sizeof(struct kvcache_presence_map),
+	  make_presence, 0, offsetof(struct kvcache_presence_map, bytes), true,
+	  offsetof(struct kvcache_presence_map, flags), 0,
+	  offsetof(struct kvcache_presence_map, reserved), 4 },
+	{ "grow", KVCACHE_IOC_GROW, sizeof(struct kvcache_grow), make_grow, -ENODEV,
+	  offsetof(struct kvcache_grow, nr_ags), false,
+	  offsetof(struct kvcache_grow, flags), 0,
+	  offsetof(struct kvcache_grow, reserved), 4 },
+	{ "refresh", KVCACHE_IOC_REFRESH, sizeof(struct kvcache_refresh),
+	  make_refresh, -ENODEV, offsetof(struct kvcache_refresh, reason), false,
+	  offsetof(struct kvcache_refresh, flags), 0,
+	  offsetof(struct kvcache_refresh, reserved), 4 },
+	{ "member", KVCACHE_IOC_MEMBER, sizeof(struct kvcache_member), make_member,
+	  -ENODEV, offsetof(struct kvcache_member, op), false,
+	  offsetof(struct kvcache_member, flags), KVCACHE_MEMBER_FLAGS,
+	  offsetof(struct kvcache_member, reserved), 4 },
 	/* The last: see list_fields. */
 	{ "list", KVCACHE_IOC_LIST, sizeof(struct kvcache_list), make_list, 0,
 	  offsetof(struct kvcache_list, cookie), true,
@@ -799,7 +846,7 @@ static void test_unknown(void)
 	vt_expect(readv(fd, &iov, 1) == -1, "readv");
 	vt_expect(pread(fd, mem, 10, 0) == -1, "pread");
 	vt_expect(mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0) == MAP_FAILED &&
-		  errno == ENODEV, "mmap: %d", errno);
+		  errno == ENXIO, "mmap of what is no table: %d", errno);
 	vt_expect(ftruncate(fd, 0) == -1, "ftruncate");
 	vt_expect(fallocate(fd, 0, 0, 4096) == -1, "fallocate");
 	poll(&p, 1, 0);

@@ -291,8 +291,12 @@ static void test_op(const struct op *op)
 		if (op->cmd == KVCACHE_IOC_PUT)
 			clean(op);
 	}
-	vt_expect(n > 2 && n < MOST, "%u faults", n - 1);
-	vt_expect(refused, "none of %u faults was seen", n - 1);
+	/* A look at one key takes no memory that it could not do without. */
+	if (op->cmd != KVCACHE_IOC_EXISTS || op->batch > 1) {
+		vt_expect(n > 2, "%u faults", n - 1);
+		vt_expect(refused, "none of %u faults was seen", n - 1);
+	}
+	vt_expect(n < MOST, "%u faults", n - 1);
 	/* A get without its memory may have been told so, the object not. */
 	if (op->cmd == KVCACHE_IOC_GET)
 		check(op, 0, done);
