@@ -244,6 +244,7 @@ static inline ssize_t kvc_iter_extract(struct iov_iter *i, struct page **pages,
  */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
 #include <linux/io_uring/cmd.h>
+#include <linux/io_uring_types.h>
 #else
 #include <linux/io_uring.h>
 #endif
@@ -290,6 +291,26 @@ static inline const void *kvc_uring_payload(const struct io_uring_cmd *cmd)
 	return cmd->sqe->cmd;
 #else
 	return cmd->cmd;
+#endif
+}
+
+/*
+ * To be called before a command answers -EAGAIN, to be issued again by a worker.
+ * From 6.9 to 6.13 io_uring copies the entry then, but the command goes on to point
+ * into the ring, where another entry may stand by the time that it is issued again.
+ */
+static inline void kvc_uring_keep_payload(struct io_uring_cmd *cmd,
+					  unsigned int issue_flags)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 9, 0) && \
+	LINUX_VERSION_CODE < KERNEL_VERSION(6, 14, 0)
+	const bool large = issue_flags & IO_URING_F_SQE128;
+	void *copy = cmd_to_io_kiocb(cmd)->async_data;
+
+	if (cmd->sqe == copy)
+		return;
+	memcpy(copy, cmd->sqe, sizeof(*cmd->sqe) << large);
+	cmd->sqe = copy;
 #endif
 }
 

@@ -345,9 +345,12 @@ int kvc_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 		ret = kvc_uring_native(cmd, issue_flags);
 	else
 		return ret;
-	if (ret == -EIOCBQUEUED ||
-	    (ret == -EAGAIN && issue_flags & IO_URING_F_NONBLOCK))
+	if (ret == -EIOCBQUEUED)
 		return ret;
+	if (ret == -EAGAIN && issue_flags & IO_URING_F_NONBLOCK) {
+		kvc_uring_keep_payload(cmd, issue_flags);
+		return ret;
+	}
 	kvc_uring_done(cmd, ret, result, issue_flags);
 	return -EIOCBQUEUED;
 }

@@ -59,12 +59,6 @@ run "trims, which then are zeroes" "${one[@]}" --rw=randtrimwrite --bs=64k \
 	--verify=crc32c --verify_fatal=1 --kvc_miss_zero=1 --trim_verify_zero=1 \
 	--kvc_prefix=f/
 for job in "$jobs"/*.fio; do
-	# TODO: a DELETE of one of its threads now and then reaches the module with
-	# the fields of a PUT, and is EINVAL; it is not known yet whose fault it is.
-	if [[ $job == */mixed.fio ]]; then
-		echo "skip - fio: job file mixed.fio: an open bug, threads that replace the same keys may get EINVAL"
-		continue
-	fi
 	run "job file ${job##*/}" "$job"
 done
 

@@ -338,6 +338,56 @@ static void test_refused(void)
 	io_uring_queue_exit(&ring);
 }
 
+#define TAKEN	32
+
+/*
+ * An entry is the user's again once it is submitted, whoever carries it out: what
+ * stands in it then is another command's, or nobody's.
+ */
+static void test_taken(unsigned int flags)
+{
+	const struct command decoy = { .op = KVCACHE_IOC_DELETE, .u.arg = 8 };
+	struct command c = { .op = KVCACHE_IOC_DELETE };
+	struct kvcache_batch batches[TAKEN];
+	struct io_uring_cqe *cqe;
+	struct io_uring ring;
+	unsigned int i, done = 0;
+	int ret;
+
+	vt_begin("entries may be used again once they are submitted: ring %x", flags);
+	ret = io_uring_queue_init(TAKEN, &ring, flags);
+	vt_need(!ret, "ring: %s", strerror(-ret));
+	name_keys("taken");
+	fill(17);
+	prep(true);
+	vt_expect(kvc_batch_put(kvc, NULL, ios, TAKEN) == TAKEN, "put");
+	prep(false);
+	for (i = 0; i < TAKEN; i++) {
+		batch_of(&batches[i], 1);
+		batches[i].ios = (uint64_t)(uintptr_t)&ios[i];
+		c.u.arg = (uint64_t)(uintptr_t)&batches[i];
+		put_entry(&ring, &c, i);
+	}
+	vt_expect(io_uring_submit(&ring) == TAKEN, "submit");
+	/* Not submitted: only what now stands in the ring. */
+	for (i = 0; i < TAKEN; i++)
+		put_entry(&ring, &decoy, TAKEN);
+	for (i = 0; i < TAKEN; i++) {
+		ret = io_uring_wait_cqe(&ring, &cqe);
+		vt_need(!ret, "wait: %s", strerror(-ret));
+		vt_expect(cqe->res == 1, "delete %llu: %d",
+			  (unsigned long long)cqe->user_data, cqe->res);
+		done += cqe->user_data < TAKEN;
+		io_uring_cqe_seen(&ring, cqe);
+	}
+	vt_expect(done == TAKEN, "%u of %d ended", done, TAKEN);
+	for (i = 0; i < TAKEN; i++)
+		vt_expect(kvc_exists(kvc, NULL, keys[i], strlen(keys[i]), NULL) ==
+			  -ENOENT, "%s is there", keys[i]);
+	io_uring_queue_exit(&ring);
+	vt_end();
+}
+
 /* --- the library's queue --- */
 
 #define DEPTH	32
@@ -575,6 +625,8 @@ int main(int argc, char **argv)
 	test_round(0, IOSQE_ASYNC, true);
 	test_list();
 	test_refused();
+	test_taken(0);
+	test_taken(IORING_SETUP_SQE128 | IORING_SETUP_CQE32);
 	test_queue(false);
 	test_queue(true);
 	test_wait();
