@@ -199,6 +199,9 @@ static void kvc_delete_begin(struct kvc_op *op)
 				schedule_timeout_uninterruptible(1);
 				err = -EAGAIN;
 			}
+			/* Nothing was begun: a time-out would say it may be done yet. */
+			if (err == -ETIMEDOUT)
+				err = -EAGAIN;
 		}
 		kvc_segment_put_reader(op->seg);
 		op->seg = NULL;

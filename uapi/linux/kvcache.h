@@ -17,7 +17,8 @@
  *   EEXIST	already there: nothing was written
  *   EAGAIN	not this moment (no clean segment, no memory, member suspect):
  *		nothing is lost, try again or go on without
- *   ETIMEDOUT	the deadline passed; see KVCACHE_IO_BUSY
+ *   ETIMEDOUT	the deadline passed; see KVCACHE_IO_BUSY. A put or delete may be
+ *		done all the same
  *   EDQUOT	the tenant's quota is used up, or the room for pins
  *   EMSGSIZE	the buffer is smaller than the object; @length says its size
  *   EBADMSG	checksum: the object was dropped
