@@ -225,6 +225,27 @@ static void apply_event(struct model *m, const struct event *e)
 
 /* --- making the log --- */
 
+/* For so long, or until so much has been put: nothing is to be evicted. */
+static void load_for(const struct replay *r, uint32_t ms, uint64_t bytes)
+{
+	uint64_t end = vt_ms() + ms;
+
+	while (vt_ms() < end &&
+	       __atomic_load_n(&r->load.bytes, __ATOMIC_RELAXED) < bytes)
+		vt_sleep_ms(1);
+}
+
+/* What is gone after a crash would not tell whether it was lost. */
+static void nothing_evicted(const struct replay *r)
+{
+	struct kvcache_info info;
+
+	vt_need(!kvc_info(r->pool.kvc, &info, NULL, 0), "info");
+	vt_need(!info.evicted_objects,
+		"the pool is too small for the load: %llu objects evicted",
+		(unsigned long long)info.evicted_objects);
+}
+
 static void use_pool(struct replay *r, uint32_t cycles, uint32_t ms)
 {
 	uint32_t i;
@@ -246,7 +267,8 @@ static void use_pool(struct replay *r, uint32_t cycles, uint32_t ms)
 		begin_phase(r, PHASE_LOAD);
 		r->m.round++;
 		load_start(&r->load);
-		vt_sleep_ms(ms);
+		load_for(r, ms, MEMBERS * r->member_bytes / (8 * cycles));
+		nothing_evicted(r);
 		/* The last time it is left in good order. */
 		if (i + 1 < cycles) {
 			crash_abandon(&r->pool);
@@ -256,6 +278,7 @@ static void use_pool(struct replay *r, uint32_t cycles, uint32_t ms)
 		}
 		r->load.stop = true;
 		load_join(&r->load);
+		nothing_evicted(r);
 		error = crash_detach(&r->pool);
 		vt_need(!error, "detach for the log: %s", strerror(-error));
 	}
