@@ -8,6 +8,7 @@
 #include <linux/version.h>
 #include <linux/blkdev.h>
 #include <linux/err.h>
+#include <linux/fs.h>
 #include <linux/fs_struct.h>
 #include <linux/hrtimer.h>
 #include <linux/memremap.h>
@@ -142,6 +143,39 @@ static inline void *kvc_bdev_open_in_work(const char *path, void *holder,
 	return kvc_bdev_open(path, holder, bdev);
 #endif
 }
+
+/*
+ * How long what a bio writes is expected to stay: @life is 0 (short), 1 or 2 (long).
+ * Hints came back in 6.9; 6.16 gave devices with data placement streams, of which
+ * this one has @streams.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0)
+static inline unsigned int kvc_write_streams(struct block_device *bdev)
+{
+	return bdev_max_write_streams(bdev);
+}
+
+static inline void kvc_bio_set_life(struct bio *bio, unsigned int life,
+				    unsigned int streams)
+{
+	bio->bi_write_hint = WRITE_LIFE_SHORT + life;
+	/* From 1 on; 0 is none. */
+	bio->bi_write_stream = streams ? min(life + 1, streams) : 0;
+}
+#else
+static inline unsigned int kvc_write_streams(struct block_device *bdev)
+{
+	return 0;
+}
+
+static inline void kvc_bio_set_life(struct bio *bio, unsigned int life,
+				    unsigned int streams)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 9, 0)
+	bio->bi_write_hint = WRITE_LIFE_SHORT + life;
+#endif
+}
+#endif
 
 /*
  * Peer memory: that of a PCI device, in a user's mapping. Before 6.3 there is none

@@ -330,6 +330,7 @@ static void kvc_member_take(struct kvc_member *m, void *handle,
 	m->discard = bdev_max_discard_sectors(bdev);
 	m->dma_mask = bdev_dma_alignment(bdev);
 	m->block_mask = bdev_logical_block_size(bdev) - 1;
+	m->streams = kvc_write_streams(bdev);
 	m->nowait = bdev_nowait(bdev);
 	m->max_bytes = max(round_down(min(lim->max_sectors, 1U << 20) <<
 				      SECTOR_SHIFT, KVC_BLOCK_SIZE),

@@ -24,6 +24,16 @@ enum kvc_health {
 	KVC_HEALTH_FAILED	= 3,
 };
 
+/*
+ * How long what is written is expected to stay. A device that keeps data of a kind
+ * together has less to copy when a segment is discarded as a whole.
+ */
+enum kvc_life {
+	KVC_LIFE_SHORT,		/* metadata: rings that go round */
+	KVC_LIFE_MEDIUM,	/* what is put: until CLOCK comes by */
+	KVC_LIFE_LONG,		/* what was in use when it did */
+};
+
 /**
  * struct kvc_member - one member
  * @set: the set that it is in
@@ -37,6 +47,7 @@ enum kvc_health {
  * @discard: it takes discards
  * @dma_mask: memory of direct I/O must be aligned to @dma_mask + 1
  * @block_mask: logical block size - 1 (at most KVC_BLOCK_SIZE - 1)
+ * @streams: of data that it keeps apart, 0: it does not
  * @nowait: it takes REQ_NOWAIT
  * @max_bytes: the most that one request moves, multiple of KVC_BLOCK_SIZE
  * @max_segments: the most DMA segments in a request
@@ -73,6 +84,7 @@ struct kvc_member {
 	bool discard;
 	unsigned int dma_mask;
 	unsigned int block_mask;
+	unsigned int streams;
 	bool nowait;
 	unsigned int max_bytes;
 	unsigned int max_segments;

@@ -64,6 +64,8 @@ void kvc_meta_submit(struct kvc_meta_io *io)
 	bio->bi_iter.bi_sector = io->block << KVC_BLOCK_SECTORS_SHIFT;
 	bio->bi_end_io = kvc_meta_end_io;
 	bio->bi_private = io;
+	if (io->op == REQ_OP_WRITE)
+		kvc_bio_set_life(bio, KVC_LIFE_SHORT, io->m->streams);
 	if (!vmalloced)
 		__bio_add_page(bio, virt_to_page(io->buf), bytes, 0);
 	else

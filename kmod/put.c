@@ -343,6 +343,7 @@ static int kvc_put_send(struct kvc_op *op)
 		.set = join->set,
 		.g = join->g,
 		.write = true,
+		.life = KVC_LIFE_MEDIUM,
 		.crc = !(join->g->flags & KVC_POOL_NO_DATA_CRC),
 		.crc_seed = kvc_data_crc_seed(op->key->hash),
 		.segment = put->r.segment->s.number,

@@ -80,6 +80,7 @@ static struct kvc_xfer *kvc_xfer_alloc(const struct kvc_xfer_desc *d)
 	rcuwait_init(&x->waiter);
 	x->set = d->set;
 	x->write = d->write;
+	x->life = d->life;
 	x->crc = d->crc;
 	x->pinned = false;
 	x->peer = false;

@@ -27,6 +27,7 @@ struct kvc_xfer;
  * @set: members
  * @g: geometry
  * @write: put (memory to media) or get
+ * @life: put: how long it is expected to stay
  * @segment: segment
  * @offset: byte offset of the object in the segment, multiple of 4 KiB
  * @bytes: length of the object, > 0
@@ -54,6 +55,7 @@ struct kvc_xfer_desc {
 	const struct kvc_geometry *g;
 	bool write;
 	bool crc;
+	enum kvc_life life;
 	u32 segment;
 	u32 crc_seed;
 	u64 offset;

@@ -13,7 +13,6 @@
 #include <linux/slab.h>
 #include "compat.h"
 #include "xfer_impl.h"
-#include "compat.h"
 
 /*
  * Parts of a transfer that has more than one, but not many: an object of 1 MiB over
@@ -129,6 +128,8 @@ static void kvc_part_prepare(struct kvc_part *p, struct bio_vec *v,
 	p->bio.bi_io_vec = v;
 	p->bio.bi_vcnt = nr;
 	bio_set_flag(&p->bio, BIO_CLONED);
+	if (p->x->write)
+		kvc_bio_set_life(&p->bio, p->x->life, p->m->streams);
 }
 
 /*

@@ -96,6 +96,7 @@ struct kvc_part {
  * @waiter: who sleeps in kvc_xfer_wait()
  * @set: members
  * @write: memory to media
+ * @life: of what is written
  * @crc: a CRC is wanted
  * @pinned: @mem is user memory
  * @peer: some of @mem is peer memory
@@ -135,6 +136,7 @@ struct kvc_xfer {
 	struct rcuwait waiter;
 	struct kvc_member_set *set;
 	bool write;
+	enum kvc_life life;
 	bool crc;
 	bool pinned;
 	bool peer;

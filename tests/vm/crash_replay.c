@@ -267,7 +267,7 @@ static void use_pool(struct replay *r, uint32_t cycles, uint32_t ms)
 		begin_phase(r, PHASE_LOAD);
 		r->m.round++;
 		load_start(&r->load);
-		load_for(r, ms, MEMBERS * r->member_bytes / (8 * cycles));
+		load_for(r, ms, MEMBERS * r->member_bytes / (16 * cycles));
 		nothing_evicted(r);
 		/* The last time it is left in good order. */
 		if (i + 1 < cycles) {
