@@ -4,6 +4,7 @@
  * checks everything before anything is done, and runs the keys in windows, so
  * that many are in flight and memory stays bounded.
  */
+#include <linux/capability.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -71,6 +72,11 @@ int kvc_struct_in(void *to, size_t known, void __user *from)
 	/* It may have changed meanwhile: only this value was checked. */
 	*(u32 *)to = size;
 	return err;
+}
+
+int kvc_admin_struct_in(void *to, size_t known, void __user *from)
+{
+	return capable(CAP_SYS_ADMIN) ? kvc_struct_in(to, known, from) : -EPERM;
 }
 
 int kvc_struct_out(void __user *to, const void *from, size_t known, u32 callers)

@@ -46,6 +46,9 @@ void kvc_batch_uring_exit(void);
 
 /* Copy a structure in by its @size, and back; see the uapi. */
 int kvc_struct_in(void *to, size_t known, void __user *from);
+
+/* The same, of a call that is CAP_SYS_ADMIN's alone: else -EPERM. */
+int kvc_admin_struct_in(void *to, size_t known, void __user *from);
 int kvc_struct_out(void __user *to, const void *from, size_t known,
 		   u32 callers);
 

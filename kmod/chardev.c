@@ -131,9 +131,7 @@ static long kvc_ioctl_attach(void __user *arg)
 	u32 number;
 	int err;
 
-	if (!capable(CAP_SYS_ADMIN))
-		return -EPERM;
-	err = kvc_struct_in(&a, sizeof(a), arg);
+	err = kvc_admin_struct_in(&a, sizeof(a), arg);
 	if (err)
 		return err;
 	if (a.flags & ~KVCACHE_ATTACH_FLAGS || a.reserved || !a.nr_members ||
@@ -183,9 +181,7 @@ static long kvc_ioctl_grow(void __user *arg)
 	struct kvcache_grow g;
 	int err;
 
-	if (!capable(CAP_SYS_ADMIN))
-		return -EPERM;
-	err = kvc_struct_in(&g, sizeof(g), arg);
+	err = kvc_admin_struct_in(&g, sizeof(g), arg);
 	if (err)
 		return err;
 	if (g.flags || g.reserved || !g.pool || !g.nr_members ||
@@ -215,9 +211,7 @@ static long kvc_ioctl_refresh(void __user *arg)
 	struct kvc_pool *pool;
 	int err;
 
-	if (!capable(CAP_SYS_ADMIN))
-		return -EPERM;
-	err = kvc_struct_in(&r, sizeof(r), arg);
+	err = kvc_admin_struct_in(&r, sizeof(r), arg);
 	if (err)
 		return err;
 	if (r.flags || r.reserved || !r.pool || !r.nr_members ||
@@ -241,9 +235,7 @@ static long kvc_ioctl_detach(void __user *arg)
 	struct kvcache_detach d;
 	int err;
 
-	if (!capable(CAP_SYS_ADMIN))
-		return -EPERM;
-	err = kvc_struct_in(&d, sizeof(d), arg);
+	err = kvc_admin_struct_in(&d, sizeof(d), arg);
 	if (err)
 		return err;
 	if (d.flags || !d.pool || d.timeout_ms > KVCACHE_DEADLINE_MAX_MS)
@@ -274,9 +266,7 @@ static long kvc_ioctl_member(void __user *arg)
 	struct kvcache_member u;
 	int err;
 
-	if (!capable(CAP_SYS_ADMIN))
-		return -EPERM;
-	err = kvc_struct_in(&u, sizeof(u), arg);
+	err = kvc_admin_struct_in(&u, sizeof(u), arg);
 	if (err)
 		return err;
 	if (u.flags & ~KVCACHE_MEMBER_FLAGS || u.reserved || !u.pool ||

@@ -75,9 +75,7 @@ long kvc_cluster_grant(void __user *arg)
 	struct kvc_pool *pool;
 	int err;
 
-	if (!capable(CAP_SYS_ADMIN))
-		return -EPERM;
-	err = kvc_struct_in(&u, sizeof(u), arg);
+	err = kvc_admin_struct_in(&u, sizeof(u), arg);
 	if (err)
 		return err;
 	if (u.flags & ~KVCACHE_GRANT_FLAGS || u.reserved || !u.pool ||
