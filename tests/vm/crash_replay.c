@@ -225,13 +225,18 @@ static void apply_event(struct model *m, const struct event *e)
 
 /* --- making the log --- */
 
-/* For so long, or until so much has been put: nothing is to be evicted. */
-static void load_for(const struct replay *r, uint32_t ms, uint64_t bytes)
+/*
+ * For so long, or so many calls: with more the small ring would be tight, and
+ * something evicted.
+ */
+#define CALLS 120
+
+static void load_for(const struct replay *r, uint32_t ms)
 {
 	uint64_t end = vt_ms() + ms;
 
 	while (vt_ms() < end &&
-	       __atomic_load_n(&r->load.bytes, __ATOMIC_RELAXED) < bytes)
+	       __atomic_load_n(&r->load.calls, __ATOMIC_RELAXED) < CALLS)
 		vt_sleep_ms(1);
 }
 
@@ -267,7 +272,7 @@ static void use_pool(struct replay *r, uint32_t cycles, uint32_t ms)
 		begin_phase(r, PHASE_LOAD);
 		r->m.round++;
 		load_start(&r->load);
-		load_for(r, ms, MEMBERS * r->member_bytes / (16 * cycles));
+		load_for(r, ms);
 		nothing_evicted(r);
 		/* The last time it is left in good order. */
 		if (i + 1 < cycles) {
