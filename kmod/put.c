@@ -442,7 +442,11 @@ static int kvc_put_append(struct kvc_op *op, const struct kvc_put *rec)
 		if (!err)
 			kvc_budget_earn(&ag->budget, op->bytes);
 		mutex_unlock(&ag->lock);
-		if (err != -EAGAIN)
+		/*
+		 * Who gives the AG up waits for us, with its worker stopped, so
+		 * there will be no room: another AG may have some.
+		 */
+		if (err != -EAGAIN || READ_ONCE(ag->releasing))
 			break;
 		if (time_after_eq(jiffies, op->deadline) ||
 		    fatal_signal_pending(current)) {
@@ -464,6 +468,9 @@ static int kvc_put_append(struct kvc_op *op, const struct kvc_put *rec)
 		if (err)
 			break;
 	}
+	/* The journal has ended, without this: the AG was given up. */
+	if (err == -EIO)
+		err = -EAGAIN;
 	if (err)
 		kref_put(&put->ref, kvc_put_free);
 	else if (put->op)

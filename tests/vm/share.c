@@ -870,7 +870,8 @@ static void *put_and_get(void *arg)
 	while (!__atomic_load_n(&c->stop, __ATOMIC_ACQUIRE)) {
 		if (c->put < c->n && !vt_below(&rng, 3)) {
 			if (vt_objects_put(hosts[c->host].kvc, &c->o[c->put], 1) != 1) {
-				vt_expect(false, "put %u of host %u", c->put, c->host);
+				vt_expect(false, "put %u of host %u: %d", c->put,
+					  c->host, c->o[c->put].status);
 				break;
 			}
 			__atomic_add_fetch(&c->put, 1, __ATOMIC_RELEASE);
