@@ -10,7 +10,7 @@
 #define MOST_BYTES	(~0ULL / KVC_BUDGET_PERCENT_MAX)
 
 #define RESERVE_SHARE	64	/* one clean segment in so many */
-#define RESERVE_MIN	2
+#define RESERVE_MIN	2	/* one for puts, and the last for rewrites */
 #define RESERVE_MAX	16
 
 static u64 hundredths(u64 bytes)
@@ -150,17 +150,15 @@ u32 kvc_reserve_low(u32 nr_segments)
 {
 	u32 low = nr_segments / RESERVE_SHARE;
 
-	low = clamp_t(u32, low, RESERVE_MIN, RESERVE_MAX);
-	/* An AG too small for that needs most of itself for objects. */
-	low = min_t(u32, low, nr_segments / 4);
-	return low ? low : 1;
+	return clamp_t(u32, low, RESERVE_MIN, RESERVE_MAX);
 }
 
 u32 kvc_reserve_high(u32 nr_segments)
 {
 	u32 low = kvc_reserve_low(nr_segments);
 
-	return low + (low + 1) / 2;
+	/* Of very few segments half are to hold objects. */
+	return clamp_t(u32, nr_segments / 2, low, low + (low + 1) / 2);
 }
 
 bool kvc_reserve_pressed(u32 nr_segments, u32 clean)

@@ -165,7 +165,8 @@ u64 kvc_clock_plan(const struct kvc_clock_object *o, u32 n,
  * can be opened now.
  *
  * What is rewritten from one segment fits into one segment. So reclaim can
- * always go on if puts leave it the last clean segment.
+ * always go on if puts leave it the last clean segment. And reclaim must not be
+ * content with that one, however few segments there are: puts would wait for ever.
  */
 
 /* Begin to reclaim when fewer segments than this are clean or on the way. */

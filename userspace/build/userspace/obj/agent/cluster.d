@@ -1,0 +1,10 @@
+build/userspace/obj/agent/cluster.o: /tmp/s8/userspace/agent/cluster.c \
+ /tmp/s8/userspace/agent/cluster.h /tmp/s8/uapi/linux/kvcache.h \
+ /tmp/s8/userspace/agent/etcd.h /tmp/s8/userspace/agent/config.h \
+ /tmp/s8/userspace/agent/plan.h /tmp/s8/userspace/agent/log.h
+/tmp/s8/userspace/agent/cluster.h:
+/tmp/s8/uapi/linux/kvcache.h:
+/tmp/s8/userspace/agent/etcd.h:
+/tmp/s8/userspace/agent/config.h:
+/tmp/s8/userspace/agent/plan.h:
+/tmp/s8/userspace/agent/log.h:

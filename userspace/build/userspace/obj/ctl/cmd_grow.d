@@ -1,0 +1,19 @@
+build/userspace/obj/ctl/cmd_grow.o: /tmp/s8/userspace/ctl/cmd_grow.c \
+ /tmp/s8/userspace/ctl/blanks.h /tmp/s8/userspace/ctl/ctl.h \
+ /tmp/s8/kmod/kvc_codec.h /tmp/s8/kmod/kvc_hash.h \
+ /tmp/s8/kmod/kvc_types.h /tmp/s8/userspace/compat/kvc_user.h \
+ /tmp/s8/kmod/kvc_layout.h /tmp/s8/kmod/kvc_format.h \
+ /tmp/s8/userspace/ctl/refresh.h /tmp/s8/userspace/ctl/call.h \
+ /tmp/s8/userspace/lib/kvcache.h /tmp/s8/uapi/linux/kvcache.h
+/tmp/s8/userspace/ctl/blanks.h:
+/tmp/s8/userspace/ctl/ctl.h:
+/tmp/s8/kmod/kvc_codec.h:
+/tmp/s8/kmod/kvc_hash.h:
+/tmp/s8/kmod/kvc_types.h:
+/tmp/s8/userspace/compat/kvc_user.h:
+/tmp/s8/kmod/kvc_layout.h:
+/tmp/s8/kmod/kvc_format.h:
+/tmp/s8/userspace/ctl/refresh.h:
+/tmp/s8/userspace/ctl/call.h:
+/tmp/s8/userspace/lib/kvcache.h:
+/tmp/s8/uapi/linux/kvcache.h:

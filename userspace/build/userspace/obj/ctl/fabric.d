@@ -1,0 +1,3 @@
+build/userspace/obj/ctl/fabric.o: /tmp/s8/userspace/ctl/fabric.c \
+ /tmp/s8/userspace/ctl/fabric.h
+/tmp/s8/userspace/ctl/fabric.h:

@@ -1,0 +1,10 @@
+build/userspace/obj/kmod/kvc_codec.o: /tmp/s8/kmod/kvc_codec.c \
+ /tmp/s8/kmod/kvc_codec.h /tmp/s8/kmod/kvc_hash.h \
+ /tmp/s8/kmod/kvc_types.h /tmp/s8/userspace/compat/kvc_user.h \
+ /tmp/s8/kmod/kvc_layout.h /tmp/s8/kmod/kvc_format.h
+/tmp/s8/kmod/kvc_codec.h:
+/tmp/s8/kmod/kvc_hash.h:
+/tmp/s8/kmod/kvc_types.h:
+/tmp/s8/userspace/compat/kvc_user.h:
+/tmp/s8/kmod/kvc_layout.h:
+/tmp/s8/kmod/kvc_format.h:

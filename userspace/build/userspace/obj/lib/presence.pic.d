@@ -1,0 +1,10 @@
+build/userspace/obj/lib/presence.pic.o: /tmp/s8/userspace/lib/presence.c \
+ /tmp/s8/userspace/lib/internal.h /tmp/s8/userspace/lib/kvcache.h \
+ /tmp/s8/uapi/linux/kvcache.h /tmp/s8/kmod/kvc_hash.h \
+ /tmp/s8/kmod/kvc_types.h /tmp/s8/userspace/compat/kvc_user.h
+/tmp/s8/userspace/lib/internal.h:
+/tmp/s8/userspace/lib/kvcache.h:
+/tmp/s8/uapi/linux/kvcache.h:
+/tmp/s8/kmod/kvc_hash.h:
+/tmp/s8/kmod/kvc_types.h:
+/tmp/s8/userspace/compat/kvc_user.h:
