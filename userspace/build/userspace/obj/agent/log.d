@@ -1,3 +1,0 @@
-build/userspace/obj/agent/log.o: /tmp/s8/userspace/agent/log.c \
- /tmp/s8/userspace/agent/log.h
-/tmp/s8/userspace/agent/log.h:

@@ -1,7 +1,0 @@
-build/userspace/obj/kmod/kvc_layout.o: /tmp/s8/kmod/kvc_layout.c \
- /tmp/s8/kmod/kvc_layout.h /tmp/s8/kmod/kvc_format.h \
- /tmp/s8/kmod/kvc_types.h /tmp/s8/userspace/compat/kvc_user.h
-/tmp/s8/kmod/kvc_layout.h:
-/tmp/s8/kmod/kvc_format.h:
-/tmp/s8/kmod/kvc_types.h:
-/tmp/s8/userspace/compat/kvc_user.h:

@@ -1,6 +1,0 @@
-build/userspace/obj/lib/stage.o: /tmp/s8/userspace/lib/stage.c \
- /tmp/s8/userspace/lib/internal.h /tmp/s8/userspace/lib/kvcache.h \
- /tmp/s8/uapi/linux/kvcache.h
-/tmp/s8/userspace/lib/internal.h:
-/tmp/s8/userspace/lib/kvcache.h:
-/tmp/s8/uapi/linux/kvcache.h:

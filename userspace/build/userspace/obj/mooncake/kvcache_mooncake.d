@@ -1,7 +1,0 @@
-build/userspace/obj/mooncake/kvcache_mooncake.o: \
- /tmp/s8/userspace/mooncake/kvcache_mooncake.c \
- /tmp/s8/userspace/lib/kvcache.h /tmp/s8/uapi/linux/kvcache.h \
- /tmp/s8/userspace/mooncake/kvcache_mooncake.h
-/tmp/s8/userspace/lib/kvcache.h:
-/tmp/s8/uapi/linux/kvcache.h:
-/tmp/s8/userspace/mooncake/kvcache_mooncake.h:
