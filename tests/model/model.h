@@ -8,9 +8,11 @@
  *				with that switch, rule RULE is broken as WHAT
  *				says, and a violation is found
  *
- * DEFINES are of the form -DX=Y. "rule(NAME)" is true unless NAME is broken.
+ * DEFINES are of the form -DX=Y. "rule(NAME)" is true unless NAME is broken,
+ * which the program is told when it runs (without.h); or, where "#if WITHOUT ==
+ * NAME" makes it another program, when it is made.
  */
 #ifndef WITHOUT
-#define WITHOUT 0
+#define WITHOUT 255		/* none of them */
 #endif
 #define rule(name) (WITHOUT != (name))
