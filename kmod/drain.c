@@ -19,7 +19,7 @@
 #include "grow.h"
 #include "label.h"
 #include "share.h"
-#include "slot.h"
+#include "slot_move.h"
 
 #define KVC_SETTLE_MS	30000
 
@@ -184,20 +184,92 @@ static int kvc_relabel_read(struct kvc_relabel *r)
 	return 0;
 }
 
+/* Its copy of the host slots, KVC_NO_COPY: it has none. */
+static u32 kvc_relabel_copy(const struct kvc_geometry *g, u32 member)
+{
+	u32 place = kvc_slot_place_of(g, member);
+
+	return place < g->nr_slot_copies ? place : KVC_NO_COPY;
+}
+
+/* Let the member's copy of the host slots move to one that is live. */
+static int kvc_relabel_move(struct kvc_relabel *r)
+{
+	struct kvc_geometry *g = &r->found.g;
+	u32 member = r->args->member, i;
+	u64 live = 0;
+
+	if (g->slot_leaves != KVC_NO_COPY) {
+		kvc_reason(r->args->reason, "the host slots of pool %s are moving from member %u already: remove that one first",
+			   g->name, g->slot_members[g->slot_leaves]);
+		return -EBUSY;
+	}
+	for (i = 0; i < g->nr_members; i++)
+		if (kvc_member_health(&r->pool->set.m[i]) == KVC_HEALTH_LIVE)
+			live |= BIT_ULL(i);
+	if (!kvc_slots_plan_move(g, kvc_relabel_copy(g, member), live))
+		return 0;
+	kvc_reason(r->args->reason, "member %u of pool %s holds host slots, and no other member can take them: grow the pool first",
+		   member, g->name);
+	return -EINVAL;
+}
+
+/*
+ * The next change on the way to what is asked for. A copy of the host slots leaves
+ * a member before the member leaves the pool. Return: 1: @found.g has changed, 0:
+ * there is nothing to change, errors.
+ */
+static int kvc_relabel_step(struct kvc_relabel *r)
+{
+	struct kvc_geometry *g = &r->found.g;
+	struct kvc_member_info *info = &g->members[r->args->member];
+	u32 copy = kvc_relabel_copy(g, r->args->member);
+	const bool moves = copy != KVC_NO_COPY && copy == g->slot_leaves;
+	int err = 0;
+
+	switch (r->args->op) {
+	case KVCACHE_MEMBER_DRAIN:
+		if (info->state == KVC_MEMBER_DRAINING)
+			return 0;
+		info->state = KVC_MEMBER_DRAINING;
+		if (copy != KVC_NO_COPY)
+			err = kvc_relabel_move(r);
+		break;
+	case KVCACHE_MEMBER_KEEP:
+		if (info->state == KVC_MEMBER_PRESENT)
+			return 0;
+		info->state = KVC_MEMBER_PRESENT;
+		if (moves)
+			kvc_slots_end_move(g, false);
+		break;
+	default:
+		if (info->state == KVC_MEMBER_REMOVED)
+			return 0;
+		if (moves)
+			kvc_slots_end_move(g, true);
+		else if (copy != KVC_NO_COPY)
+			err = kvc_relabel_move(r);
+		else
+			info->state = KVC_MEMBER_REMOVED;
+	}
+	return err ?: 1;
+}
+
 /* One that can't be written to is left alone: it is behind, and refused one day. */
 static u64 kvc_relabel_skip(const struct kvc_relabel *r)
 {
 	u32 member = r->args->member;
 
-	return r->args->op == KVCACHE_MEMBER_REMOVE ||
+	return r->found.g.members[member].state == KVC_MEMBER_REMOVED ||
 	       kvc_member_health(&r->pool->set.m[member]) == KVC_HEALTH_FAILED ?
 		       1ULL << member : 0;
 }
 
-static int kvc_relabel_write(struct kvc_relabel *r, u32 state)
+static int kvc_relabel_write(struct kvc_relabel *r)
 {
 	struct kvc_pool *pool = r->pool;
 	struct kvc_member_info *info = &r->found.g.members[r->args->member];
+	const bool differs = kvc_geometry_differs(&r->found.g, &pool->g);
 	int err = 0;
 
 	if (r->found.cut && r->found.g.nr_spans != pool->g.nr_spans) {
@@ -210,24 +282,30 @@ static int kvc_relabel_write(struct kvc_relabel *r, u32 state)
 		err = kvc_labels_write(&pool->set, &r->found.g,
 				       r->found.sequence, &r->found.writer,
 				       kvc_relabel_skip(r));
-	if (err || info->state == state)
+	if (err)
 		return err;
-	if (kvc_geometry_differs(&r->found.g, &pool->g)) {
-		kvc_reason(r->args->reason, "the labels of pool %s have been changed since this host attached it: refresh it here first",
-			   pool->g.name);
-		return -ESTALE;
-	}
 	/* What is missing here may be in use elsewhere. */
-	if (state == KVC_MEMBER_REMOVED && info->state == KVC_MEMBER_PRESENT) {
+	if (r->args->op == KVCACHE_MEMBER_REMOVE &&
+	    info->state == KVC_MEMBER_PRESENT) {
 		kvc_reason(r->args->reason, "member %u of pool %s is missing here only: attach the pool with it, and drain it",
 			   r->args->member, pool->g.name);
 		return -EINVAL;
 	}
-	info->state = state;
+	err = kvc_relabel_step(r);
+	if (err <= 0)
+		return err;
+	if (differs) {
+		kvc_reason(r->args->reason, "the labels of pool %s have been changed since this host attached it: refresh it here first",
+			   pool->g.name);
+		return -ESTALE;
+	}
 	r->found.g.incompat |= KVC_FEATURE_INCOMPAT_ELASTIC;
 	r->found.sequence++;
 	r->found.writer = pool->join->writer;
-	info->missing_since = state == KVC_MEMBER_REMOVED ? r->found.sequence : 0;
+	if (info->state == KVC_MEMBER_REMOVED)
+		info->missing_since = r->found.sequence;
+	else if (info->state != KVC_MEMBER_MISSING)
+		info->missing_since = 0;
 	return kvc_labels_write(&pool->set, &r->found.g, r->found.sequence,
 				&r->found.writer, kvc_relabel_skip(r));
 }
@@ -254,15 +332,15 @@ static void kvc_relabel_wipe(struct kvc_relabel *r)
 
 /* --- what may be done --- */
 
-/* Host slots stand on the first members, whatever the labels say (rule 31). */
 static int kvc_drain_may(struct kvc_pool *pool, struct kvc_drain_args *args)
 {
-	u32 state = pool->g.members[args->member].state, i, others = 0;
+	const struct kvc_geometry *g = &pool->g;
+	u32 state = g->members[args->member].state, i, others = 0;
 
-	if (args->member < pool->g.nr_slot_copies) {
-		kvc_reason(args->reason, "member %u of pool %s holds host slots: it can't leave",
-			   args->member, pool->g.name);
-		return -EINVAL;
+	if (kvc_slot_place_of(g, args->member) == g->nr_slot_copies) {
+		kvc_reason(args->reason, "host slots are moving to member %u of pool %s: remove member %u first",
+			   args->member, g->name, g->slot_members[g->slot_leaves]);
+		return -EBUSY;
 	}
 	if (state == KVC_MEMBER_REMOVED) {
 		kvc_reason(args->reason, "member %u of pool %s was removed",
@@ -295,6 +373,9 @@ static int kvc_remove_may(struct kvc_pool *pool, struct kvc_drain_args *args)
 			   args->member, pool->g.name);
 		return -EINVAL;
 	}
+	if (kvc_relabel_copy(&pool->g, args->member) != KVC_NO_COPY)
+		return pool->g.slot_leaves == KVC_NO_COPY ? 0 :
+			       kvc_slots_finish_move(pool->join, args->reason);
 	err = kvc_drain_look(pool->join, args);
 	if (err)
 		return err;
@@ -312,8 +393,7 @@ static int kvc_remove_may(struct kvc_pool *pool, struct kvc_drain_args *args)
 	return 0;
 }
 
-static int kvc_relabel_do(struct kvc_pool *pool, struct kvc_drain_args *args,
-			  u32 state)
+static int kvc_relabel_do(struct kvc_pool *pool, struct kvc_drain_args *args)
 {
 	struct kvc_relabel *r = kvzalloc(sizeof(*r), GFP_KERNEL);
 	int err;
@@ -322,8 +402,8 @@ static int kvc_relabel_do(struct kvc_pool *pool, struct kvc_drain_args *args,
 		return -ENOMEM;
 	r->pool = pool;
 	r->args = args;
-	err = kvc_relabel_read(r) ?: kvc_relabel_write(r, state);
-	if (!err && state == KVC_MEMBER_REMOVED)
+	err = kvc_relabel_read(r) ?: kvc_relabel_write(r);
+	if (!err && r->found.g.members[args->member].state == KVC_MEMBER_REMOVED)
 		kvc_relabel_wipe(r);
 	kvc_relabel_end(pool->join);
 	if (!err) {
@@ -349,14 +429,7 @@ static int kvc_member_change(struct kvc_pool *pool, struct kvc_drain_args *args)
 		kvc_relabel_end(pool->join);
 		return err;
 	}
-	switch (args->op) {
-	case KVCACHE_MEMBER_DRAIN:
-		return kvc_relabel_do(pool, args, KVC_MEMBER_DRAINING);
-	case KVCACHE_MEMBER_KEEP:
-		return kvc_relabel_do(pool, args, KVC_MEMBER_PRESENT);
-	default:
-		return kvc_relabel_do(pool, args, KVC_MEMBER_REMOVED);
-	}
+	return kvc_relabel_do(pool, args);
 }
 
 int kvc_pool_member(struct kvc_pool *pool, struct kvc_drain_args *args)

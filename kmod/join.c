@@ -32,7 +32,7 @@
 #include "fence.h"
 #include "label.h"
 #include "share.h"
-#include "slot.h"
+#include "slot_move.h"
 
 bool kvc_join_lease_ok(const struct kvc_join *join)
 {
@@ -555,7 +555,7 @@ static int kvc_join_alloc(struct kvc_pool *pool, struct kvc_join **out)
 	join->wq = alloc_workqueue("kvcache_ag", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	join->beat_wq = alloc_workqueue("kvcache_beat",
 					WQ_UNBOUND | WQ_HIGHPRI | WQ_MEM_RECLAIM,
-					1 + 3 * KVC_MAX_SLOT_COPIES);
+					1 + 3 * KVC_MAX_SLOT_PLACES);
 	join->ags = kvcalloc(join->g->nr_ags, sizeof(*join->ags), GFP_KERNEL);
 	join->cpu_ag = alloc_percpu(u32);
 	if (!join->wq || !join->beat_wq || !join->ags || !join->cpu_ag)
@@ -731,6 +731,9 @@ static int kvc_join_do(struct kvc_join *join, char *reason)
 	queue_delayed_work(join->beat_wq, &join->beat, 0);
 	kvc_fence_others(join);
 
+	err = kvc_slots_await_move(join, reason);
+	if (err)
+		return err;
 	start = ktime_get_ns();
 	err = kvc_join_loads(join, reason);
 	join->load_ns = ktime_get_ns() - start;

@@ -38,6 +38,15 @@ static bool words_zero(const void *p, size_t n)
 	return !any;
 }
 
+static bool bytes_zero(const u8 *p, size_t n)
+{
+	u8 any = 0;
+
+	for (; n; n--)
+		any |= *p++;
+	return !any;
+}
+
 /* Is everything behind the NUL of a string zero, and is there a NUL? */
 static bool string_sound(const u8 *s, size_t size)
 {
@@ -227,6 +236,10 @@ void kvc_label_encode(void *block, const struct kvc_geometry *g, u32 member)
 	l->slot_blocks = g->slot_blocks;
 	l->segment_shift = g->segment_shift;
 	l->unit_shift = g->unit_shift;
+	if (g->incompat & KVC_FEATURE_INCOMPAT_SLOTS) {
+		memcpy(l->slot_members, g->slot_members, sizeof(l->slot_members));
+		l->slot_leaves = g->slot_leaves;
+	}
 	l->slot_start = cpu_to_le64(g->slot_start);
 	l->journal_start = cpu_to_le64(g->journal_start);
 	l->ring_blocks = cpu_to_le32(g->ring_blocks);
@@ -246,6 +259,20 @@ static int refuse(const char **why, const char *clause)
 	return -EINVAL;
 }
 
+static void slot_places_decode(struct kvc_geometry *g, const struct kvc_label *l)
+{
+	u32 i;
+
+	if (g->incompat & KVC_FEATURE_INCOMPAT_SLOTS) {
+		memcpy(g->slot_members, l->slot_members, sizeof(g->slot_members));
+		g->slot_leaves = l->slot_leaves;
+		return;
+	}
+	g->slot_leaves = KVC_NO_COPY;
+	for (i = 0; i < KVC_MAX_SLOT_COPIES && i < g->nr_slot_copies; i++)
+		g->slot_members[i] = i;
+}
+
 /* Are all fields and entries zero that this version has no use for? */
 static bool label_reserved_zero(const struct kvc_label *l)
 {
@@ -253,8 +280,12 @@ static bool label_reserved_zero(const struct kvc_label *l)
 	u32 nr_spans = le16_to_cpu(l->nr_spans);
 	u32 i;
 
-	if (!header_sound(&l->h) || l->reserved0 || l->reserved1 ||
+	if (!header_sound(&l->h) || !bytes_zero(l->reserved1, sizeof(l->reserved1)) ||
 	    !words_zero(l->reserved2, sizeof(l->reserved2)))
+		return false;
+	if (!(le64_to_cpu(l->feature_incompat) & KVC_FEATURE_INCOMPAT_SLOTS) &&
+	    (l->slot_leaves ||
+	     !bytes_zero(l->slot_members, sizeof(l->slot_members))))
 		return false;
 	for (i = 0; i < KVC_MAX_SPANS; i++) {
 		if (i >= nr_spans ?
@@ -313,6 +344,7 @@ int kvc_label_decode(const void *block, struct kvc_geometry *g, u32 *member,
 	g->slot_blocks = l->slot_blocks;
 	g->segment_shift = l->segment_shift;
 	g->unit_shift = l->unit_shift;
+	slot_places_decode(g, l);
 	g->slot_start = le64_to_cpu(l->slot_start);
 	g->journal_start = le64_to_cpu(l->journal_start);
 	g->ring_blocks = le32_to_cpu(l->ring_blocks);

@@ -24,6 +24,8 @@
 #define KVC_MAX_AGS		1024
 #define KVC_MAX_SLOTS		256
 #define KVC_MAX_SLOT_COPIES	3
+#define KVC_MAX_SLOT_PLACES	4	/* one more while a copy moves */
+#define KVC_NO_COPY		0xff
 #define KVC_AGS_PER_SLOT_BLOCK	128
 #define KVC_NR_AREAS		4
 #define KVC_AREA_HEADERS	2
@@ -97,7 +99,8 @@ struct kvc_block_header {
 #define KVC_FEATURE_COMPAT_ALL		0ULL
 #define KVC_FEATURE_RO_COMPAT_ALL	0ULL
 #define KVC_FEATURE_INCOMPAT_ELASTIC	0x1ULL	/* labels change under hosts */
-#define KVC_FEATURE_INCOMPAT_ALL	0x1ULL
+#define KVC_FEATURE_INCOMPAT_SLOTS	0x2ULL	/* slots are not where format put them */
+#define KVC_FEATURE_INCOMPAT_ALL	0x3ULL
 
 /* Pool flags, in the label. */
 #define KVC_POOL_NO_DATA_CRC	0x1U	/* data checksums neither made nor checked */
@@ -175,13 +178,14 @@ struct kvc_label_span {
  * @nr_members: members in use in @members
  * @nr_spans: spans in use in @spans
  * @nr_slots: host slots
- * @nr_slot_copies: 3, or 1 if the pool has fewer than 3 members; copies are
- *	on members 0 .. nr_slot_copies - 1
+ * @nr_slot_copies: 3, or 1 if the pool has fewer than 3 members
  * @slot_blocks: 4 KiB blocks per slot: at least ceil(AGs /
  *	KVC_AGS_PER_SLOT_BLOCK); more leave room to grow
  * @segment_shift: log2 of the segment size
  * @unit_shift: KVC_UNIT_SHIFT
- * @reserved0: 0
+ * @slot_members: member that has the copy, by copy; behind the last, while a copy
+ *	moves, the member that it moves to; else 0. All 0 without
+ *	KVC_FEATURE_INCOMPAT_SLOTS: copy i is on member i
  * @slot_start: block at which the slots start, on members that hold a copy
  * @journal_start: block at which the journal places start
  * @ring_blocks: blocks in the ring of one area
@@ -189,6 +193,8 @@ struct kvc_label_span {
  * @data_start: block at which lane slots start
  * @nr_lanes: lane slots per member; one is segment size / width of its span,
  *	and spans of another width count in lane slots of their own size
+ * @slot_leaves: copy that moves, KVC_NO_COPY: none. 0 without
+ *	KVC_FEATURE_INCOMPAT_SLOTS
  * @reserved1: 0
  * @spans: see struct kvc_label_span
  * @members: see struct kvc_label_member
@@ -214,14 +220,15 @@ struct kvc_label {
 	__u8	slot_blocks;
 	__u8	segment_shift;
 	__u8	unit_shift;
-	__le32	reserved0;
+	__u8	slot_members[KVC_MAX_SLOT_PLACES];
 	__le64	slot_start;
 	__le64	journal_start;
 	__le32	ring_blocks;
 	__le32	nr_journals;
 	__le64	data_start;
 	__le32	nr_lanes;
-	__le32	reserved1;
+	__u8	slot_leaves;
+	__u8	reserved1[3];
 	struct kvc_label_span spans[KVC_MAX_SPANS];
 	struct kvc_label_member members[KVC_MAX_MEMBERS];
 	__u8	reserved2[504];

@@ -244,6 +244,35 @@ static int check_spans(const struct kvc_geometry *g, const char **why)
 	return 0;
 }
 
+static int check_slot_places(const struct kvc_geometry *g, const char **why)
+{
+	u32 i, k, n = g->nr_slot_copies;
+
+	if (g->slot_leaves != KVC_NO_COPY && g->slot_leaves >= n)
+		return refuse(why, "the slots have no copy of the number that moves");
+	for (i = 0; i < KVC_MAX_SLOT_PLACES; i++) {
+		u32 member = g->slot_members[i];
+
+		if (i >= kvc_slot_places(g)) {
+			if (member)
+				return refuse(why, "slots have a place too many");
+			continue;
+		}
+		if (member >= g->nr_members ||
+		    g->members[member].state == KVC_MEMBER_REMOVED)
+			return refuse(why, "slots are on a member that is none");
+		for (k = 0; k < i; k++) {
+			if (g->slot_members[k] == member)
+				return refuse(why, "two copies of the slots are on one member");
+		}
+		if (member != i && !(g->incompat & KVC_FEATURE_INCOMPAT_SLOTS))
+			return refuse(why, "slots have moved, and the label has no word of it");
+	}
+	if (kvc_slot_places(g) > n && !(g->incompat & KVC_FEATURE_INCOMPAT_SLOTS))
+		return refuse(why, "slots move, and the label has no word of it");
+	return 0;
+}
+
 int kvc_geometry_check(const struct kvc_geometry *g, const char **why)
 {
 	u64 blocks;
@@ -272,6 +301,9 @@ int kvc_geometry_check(const struct kvc_geometry *g, const char **why)
 	     g->nr_slot_copies != KVC_MAX_SLOT_COPIES) ||
 	    g->nr_slot_copies > g->nr_members)
 		return refuse(why, "the number of slot copies is not 1, or 3 of 3 members");
+	err = check_slot_places(g, why);
+	if (err)
+		return err;
 	if (!g->slot_blocks ||
 	    g->slot_blocks > KVC_MAX_AGS / KVC_AGS_PER_SLOT_BLOCK ||
 	    g->slot_blocks < ceil_div(g->nr_ags, KVC_AGS_PER_SLOT_BLOCK))
@@ -405,6 +437,9 @@ static void plan_terms(const struct kvc_format_options *o,
 	g->nr_slots = o->nr_slots ? o->nr_slots : 64;
 	g->nr_slot_copies = o->nr_members < KVC_MAX_SLOT_COPIES ?
 		1 : KVC_MAX_SLOT_COPIES;
+	for (i = 0; i < g->nr_slot_copies; i++)
+		g->slot_members[i] = i;
+	g->slot_leaves = KVC_NO_COPY;
 	g->unit_shift = KVC_UNIT_SHIFT;
 	for (i = 0; i < o->nr_members; i++) {
 		memcpy(g->members[i].uuid, o->members[i].uuid,
@@ -622,6 +657,58 @@ int kvc_geometry_grow(const struct kvc_geometry *old,
 	return kvc_geometry_check(g, why);
 }
 
+/* --- slots that move --- */
+
+bool kvc_slot_most(const struct kvc_geometry *g, unsigned long places)
+{
+	u32 n = g->nr_slot_copies;
+	unsigned long before = BIT(n) - 1;
+	unsigned long after = before;
+
+	if (g->slot_leaves != KVC_NO_COPY)
+		after = (before & ~BIT(g->slot_leaves)) | BIT(n);
+	return hweight_long(places & before) > n / 2 &&
+	       hweight_long(places & after) > n / 2;
+}
+
+u32 kvc_slot_place_of(const struct kvc_geometry *g, u32 member)
+{
+	u32 i;
+
+	for (i = 0; i < kvc_slot_places(g); i++) {
+		if (g->slot_members[i] == member)
+			return i;
+	}
+	return KVC_NO_COPY;
+}
+
+int kvc_slots_plan_move(struct kvc_geometry *g, u32 copy, u64 usable)
+{
+	u32 i;
+
+	for (i = 0; i < g->nr_members; i++) {
+		if (!(usable >> i & 1) ||
+		    g->members[i].state != KVC_MEMBER_PRESENT ||
+		    kvc_slot_place_of(g, i) != KVC_NO_COPY)
+			continue;
+		g->slot_members[g->nr_slot_copies] = i;
+		g->slot_leaves = copy;
+		g->incompat |= KVC_FEATURE_INCOMPAT_SLOTS;
+		return 0;
+	}
+	return -ENOSPC;
+}
+
+void kvc_slots_end_move(struct kvc_geometry *g, bool moved)
+{
+	u8 *next = &g->slot_members[g->nr_slot_copies];
+
+	if (moved)
+		g->slot_members[g->slot_leaves] = *next;
+	*next = 0;
+	g->slot_leaves = KVC_NO_COPY;
+}
+
 /* --- where is it? --- */
 
 const struct kvc_span *kvc_span_of_segment(const struct kvc_geometry *g,
@@ -704,7 +791,7 @@ struct kvc_place kvc_place_slot(const struct kvc_geometry *g, u32 slot,
 				u32 copy, u32 part)
 {
 	struct kvc_place place = {
-		.member = copy,
+		.member = g->slot_members[copy],
 		.block = g->slot_start + slot * g->slot_blocks + part,
 	};
 

@@ -34,7 +34,8 @@ struct kvc_member_info {
 /*
  * The label in host order, less what differs by member. The name is
  * NUL-terminated, nr_ags and nr_segments are sums over the spans; incompat is
- * feature_incompat; all other fields are as in struct kvc_label.
+ * feature_incompat; slot_members and slot_leaves have what holds without
+ * KVC_FEATURE_INCOMPAT_SLOTS, too; all other fields are as in struct kvc_label.
  */
 struct kvc_geometry {
 	u8 uuid[16];
@@ -56,13 +57,15 @@ struct kvc_geometry {
 	u32 nr_journals;
 	u64 data_start;
 
-	/* What a pool that grows gets more of; all above stays as it is. */
+	/* What may change while the pool is in use; all above stays as it is. */
 	u64 incompat;
 	u16 nr_members;
 	u16 nr_spans;
 	u32 nr_lanes;
 	u32 nr_ags;
 	u32 nr_segments;
+	u8 slot_members[KVC_MAX_SLOT_PLACES];
+	u8 slot_leaves;
 	struct kvc_span spans[KVC_MAX_SPANS];
 	struct kvc_member_info members[KVC_MAX_MEMBERS];
 };
@@ -203,18 +206,27 @@ static inline u64 kvc_geometry_in_state(const struct kvc_geometry *g, u32 state)
 	return bits;
 }
 
+/* Does more differ than which members take nothing new? Else memberships go on. */
+static inline bool kvc_geometry_moves(const struct kvc_geometry *a,
+				      const struct kvc_geometry *b)
+{
+	return a->nr_spans != b->nr_spans || a->slot_leaves != b->slot_leaves ||
+	       memcmp(a->slot_members, b->slot_members,
+		      sizeof(a->slot_members)) ||
+	       kvc_geometry_in_state(a, KVC_MEMBER_REMOVED) !=
+		       kvc_geometry_in_state(b, KVC_MEMBER_REMOVED);
+}
+
 /*
- * Does what hosts do differ by what two labels of one pool say: spans, and which
- * members take nothing new or are no more?
+ * Does what hosts do differ by what two labels of one pool say: spans, where slots
+ * are, and which members take nothing new or are no more?
  */
 static inline bool kvc_geometry_differs(const struct kvc_geometry *a,
 					const struct kvc_geometry *b)
 {
-	return a->nr_spans != b->nr_spans || a->incompat != b->incompat ||
+	return a->incompat != b->incompat || kvc_geometry_moves(a, b) ||
 	       kvc_geometry_in_state(a, KVC_MEMBER_DRAINING) !=
-		       kvc_geometry_in_state(b, KVC_MEMBER_DRAINING) ||
-	       kvc_geometry_in_state(a, KVC_MEMBER_REMOVED) !=
-		       kvc_geometry_in_state(b, KVC_MEMBER_REMOVED);
+		       kvc_geometry_in_state(b, KVC_MEMBER_DRAINING);
 }
 
 /* AGs that block @part of a slot is for: 0 if none of its AGs is there. */
@@ -274,7 +286,38 @@ struct kvc_place kvc_place_area(const struct kvc_geometry *g, u32 ag, u32 area);
 struct kvc_place kvc_place_journal(const struct kvc_geometry *g, u32 ag,
 				   u64 epoch, u64 position);
 
-/* Place of block @part of a slot's copy @copy. */
+/*
+ * Places that slots have: their copies, and while one moves where it goes, as the
+ * last.
+ */
+static inline u32 kvc_slot_places(const struct kvc_geometry *g)
+{
+	return g->nr_slot_copies + (g->slot_leaves != KVC_NO_COPY);
+}
+
+/*
+ * Are these places, a bit each, enough to know what a slot shows, or to have shown
+ * it? While a copy moves they are if they are without it, and with it (rule 38).
+ */
+bool kvc_slot_most(const struct kvc_geometry *g, unsigned long places);
+
+/* Which place of the slots is this member? KVC_NO_COPY: none. */
+u32 kvc_slot_place_of(const struct kvc_geometry *g, u32 member);
+
+/**
+ * kvc_slots_plan_move() - let a copy of the slots move to another member
+ * @g: changed if there is one; none moves
+ * @copy: which
+ * @usable: bit per member that it could move to
+ *
+ * Return: 0, -ENOSPC (all of @usable have one, or are not simply present).
+ */
+int kvc_slots_plan_move(struct kvc_geometry *g, u32 copy, u64 usable);
+
+/* The copy that moves has moved; or it stays where it is. */
+void kvc_slots_end_move(struct kvc_geometry *g, bool moved);
+
+/* Place of block @part of a slot's copy @copy < kvc_slot_places(). */
 struct kvc_place kvc_place_slot(const struct kvc_geometry *g, u32 slot,
 				u32 copy, u32 part);
 

@@ -527,9 +527,7 @@ int kvc_pool_refresh_found(struct kvc_pool *pool, struct kvc_attach_args *args,
 			   pool->g.name);
 		return -EUCLEAN;
 	}
-	if (found->g.nr_spans == pool->g.nr_spans &&
-	    kvc_geometry_in_state(&found->g, KVC_MEMBER_REMOVED) ==
-		    kvc_geometry_in_state(&pool->g, KVC_MEMBER_REMOVED))
+	if (!kvc_geometry_moves(&found->g, &pool->g))
 		return kvc_pool_take_states(pool, found);
 	err = kvc_pool_pause(pool);
 	if (err)

@@ -265,7 +265,7 @@ static bool kvc_share_one(struct kvc_share *share)
 static void kvc_share_rest(struct kvc_share *share)
 {
 	const struct kvc_geometry *g = share->join->g;
-	u64 bytes = ((u64)g->nr_slots * g->slot_blocks * g->nr_slot_copies +
+	u64 bytes = ((u64)g->nr_slots * g->slot_blocks * kvc_slot_places(g) +
 		     2ULL * g->nr_ags) << KVC_BLOCK_SHIFT;
 	unsigned long end = share->whole_at + nsecs_to_jiffies(bytes);
 

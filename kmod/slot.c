@@ -41,7 +41,7 @@ int kvc_slots_init(struct kvc_join *join)
 		return -ENOMEM;
 	join->slots = s;
 	s->join = join;
-	s->nr_copies = g->nr_slot_copies;
+	s->nr_copies = kvc_slot_places(g);
 	spin_lock_init(&s->lock);
 	mutex_init(&s->parts_lock);
 	init_waitqueue_head(&s->wait);
@@ -54,9 +54,12 @@ int kvc_slots_init(struct kvc_join *join)
 		s->scans[i].place = kvc_place_slot(g, 0, i, 0);
 	}
 	s->parts = kvcalloc(n, sizeof(*s->parts), GFP_KERNEL);
+	s->writers = kvcalloc(n, sizeof(*s->writers), GFP_KERNEL);
+	s->labels = kvcalloc(s->nr_copies * g->nr_slots, sizeof(*s->labels),
+			     GFP_KERNEL);
 	s->unknown = kcalloc(BITS_TO_LONGS(g->nr_slots), sizeof(long), GFP_KERNEL);
 	s->dead = kcalloc(BITS_TO_LONGS(g->nr_slots), sizeof(long), GFP_KERNEL);
-	if (!s->parts || !s->unknown || !s->dead)
+	if (!s->parts || !s->writers || !s->labels || !s->unknown || !s->dead)
 		return -ENOMEM;
 	for (i = 0; i < n; i++) {
 		s->parts[i] = kzalloc(sizeof(**s->parts), GFP_KERNEL);
@@ -105,6 +108,8 @@ void kvc_slots_destroy(struct kvc_join *join)
 	for (i = 0; s->parts && i < join->g->nr_slots * join->g->slot_blocks; i++)
 		kfree(s->parts[i]);
 	kvfree(s->parts);
+	kvfree(s->writers);
+	kvfree(s->labels);
 	kfree(s->unknown);
 	kfree(s->dead);
 	kfree(s);
@@ -120,6 +125,7 @@ static void kvc_slot_take(struct kvc_join *join, u32 copy, u32 i,
 	u32 slot = i / g->slot_blocks, part = i % g->slot_blocks;
 	struct kvc_place p = kvc_place_slot(g, slot, copy, part);
 	const void *block = s->scans[copy].buf + ((size_t)i << KVC_BLOCK_SHIFT);
+	const struct kvc_block_header *h = block;
 	enum kvc_block_verdict v;
 
 	v = kvc_block_verify(block, KVC_BLOCK_SLOT, g->uuid, &p);
@@ -132,11 +138,16 @@ static void kvc_slot_take(struct kvc_join *join, u32 copy, u32 i,
 		return;
 	}
 	*sound = true;
+	if (!part)
+		s->labels[copy * g->nr_slots + slot] = info->label_seq;
 	/* Once we write it, our own is what we last wrote: see kvc_slot_ours(). */
 	if (slot == join->writer.slot && join->state == KVC_SLOT_ACTIVE)
 		return;
-	if (kvc_slot_newer(info, s->parts[i]))
-		*s->parts[i] = *info;
+	if (!kvc_slot_newer(info, s->parts[i]))
+		return;
+	*s->parts[i] = *info;
+	s->writers[i].slot = le32_to_cpu(h->slot);
+	s->writers[i].incarnation = le64_to_cpu(h->incarnation);
 }
 
 static void kvc_slot_scan(struct work_struct *work)
@@ -201,7 +212,7 @@ static bool kvc_slots_scanned(struct kvc_join *join, unsigned long begun,
 			KVC_HEALTH_LIVE;
 	}
 	spin_unlock_irq(&s->lock);
-	return !busy || (!live && hweight_long(*landed) > s->nr_copies / 2);
+	return !busy || (!live && kvc_slot_most(join->g, *landed));
 }
 
 static unsigned long kvc_slots_scan(struct kvc_join *join, unsigned long begun)
@@ -218,9 +229,9 @@ static unsigned long kvc_slots_scan(struct kvc_join *join, unsigned long begun)
 	return landed;
 }
 
-/* What was found of a block: sound copies, and whether another is rotten. */
-#define KVC_SLOT_SOUND	0x0f
-#define KVC_SLOT_ROTTEN	0x10
+/* What was found of a block: sound copies, a bit each; whether another is rotten. */
+#define KVC_SLOT_SOUND	(BIT(KVC_MAX_SLOT_PLACES) - 1)
+#define KVC_SLOT_ROTTEN	BIT(KVC_MAX_SLOT_PLACES)
 
 /*
  * Alone in a pool, one sound copy is enough, since who watches sees it move.
@@ -231,7 +242,7 @@ static bool kvc_slot_block_unknown(struct kvc_join *join, u8 found)
 {
 	if (!(found & KVC_SLOT_ROTTEN))
 		return false;
-	return join->share ? (found & KVC_SLOT_SOUND) <= join->slots->nr_copies / 2 :
+	return join->share ? !kvc_slot_most(join->g, found & KVC_SLOT_SOUND) :
 			     !(found & KVC_SLOT_SOUND);
 }
 
@@ -272,12 +283,14 @@ int kvc_slots_end_read(struct kvc_join *join, unsigned long begun)
 		return -ENOMEM;
 	}
 	kvc_slots_lock(join);
+	memset(s->labels, 0, s->nr_copies * g->nr_slots * sizeof(*s->labels));
 	for_each_set_bit(copy, &landed, s->nr_copies) {
 		for (i = 0; i < n; i++) {
 			bool sound = false, rotten = false;
 
 			kvc_slot_take(join, copy, i, info, &sound, &rotten);
-			found[i] += sound;
+			if (sound)
+				found[i] |= BIT(copy);
 			if (rotten)
 				found[i] |= KVC_SLOT_ROTTEN;
 		}
@@ -286,12 +299,24 @@ int kvc_slots_end_read(struct kvc_join *join, unsigned long begun)
 	kvc_slots_unlock(join);
 	kfree(info);
 	kvfree(found);
-	return hweight_long(landed) > s->nr_copies / 2 ? 0 : -EIO;
+	return kvc_slot_most(g, landed) ? 0 : -EIO;
 }
 
 int kvc_slots_read(struct kvc_join *join)
 {
 	return kvc_slots_end_read(join, kvc_slots_begin_read(join));
+}
+
+bool kvc_slot_shows_label(struct kvc_join *join, u32 slot, u64 sequence)
+{
+	struct kvc_slots *s = join->slots;
+	unsigned long places = 0;
+	u32 i;
+
+	for (i = 0; i < s->nr_copies; i++)
+		if (s->labels[i * join->g->nr_slots + slot] >= sequence)
+			places |= BIT(i);
+	return kvc_slot_most(join->g, places);
 }
 
 const struct kvc_slot_ag_info *kvc_slot_ag(struct kvc_join *join, u32 slot,
@@ -440,17 +465,18 @@ static void kvc_slot_send(struct kvc_join *join, u32 copy)
 }
 
 /* Copies that have the present beat; @open: those that may still get it. */
-static u32 kvc_slot_count(struct kvc_slots *s, u32 *open)
+static unsigned long kvc_slot_beaten(struct kvc_slots *s, unsigned long *open)
 {
-	u32 i, landed = 0;
+	unsigned long landed = 0;
+	u32 i;
 
 	*open = 0;
 	spin_lock_irq(&s->lock);
 	for (i = 0; i < s->nr_copies; i++) {
 		if (s->copies[i].landed == s->beat)
-			landed++;
+			landed |= BIT(i);
 		else if (s->copies[i].busy && s->copies[i].beat == s->beat)
-			(*open)++;
+			*open |= BIT(i);
 	}
 	spin_unlock_irq(&s->lock);
 	return landed;
@@ -458,9 +484,10 @@ static u32 kvc_slot_count(struct kvc_slots *s, u32 *open)
 
 static bool kvc_slot_decided(struct kvc_slots *s)
 {
-	u32 open, landed = kvc_slot_count(s, &open);
+	unsigned long open, landed = kvc_slot_beaten(s, &open);
 
-	return landed > s->nr_copies / 2 || landed + open <= s->nr_copies / 2;
+	return kvc_slot_most(s->join->g, landed) ||
+	       !kvc_slot_most(s->join->g, landed | open);
 }
 
 /* May a copy be written now? */
@@ -480,7 +507,8 @@ int kvc_slot_beat(struct kvc_join *join, unsigned int timeout_ms)
 {
 	struct kvc_slots *s = join->slots;
 	u64 start = ktime_get_boottime_ns();
-	u32 i, open;
+	unsigned long open;
+	u32 i;
 
 	s->beat++;
 	kvc_slot_update(join);
@@ -489,7 +517,7 @@ int kvc_slot_beat(struct kvc_join *join, unsigned int timeout_ms)
 			kvc_slot_send(join, i);
 	wait_event_timeout(s->wait, kvc_slot_decided(s),
 			   msecs_to_jiffies(timeout_ms));
-	if (kvc_slot_count(s, &open) <= s->nr_copies / 2)
+	if (!kvc_slot_most(join->g, kvc_slot_beaten(s, &open)))
 		return open ? -ETIMEDOUT : -EIO;
 	/*
 	 * Did the last lease hold until this was down? If not, another host may
@@ -556,18 +584,18 @@ static void kvc_slot_look(struct kvc_join *join, int health)
 /* Can the looks be judged: are most of them back, or all that can be? */
 static bool kvc_slot_seen(struct kvc_slots *s)
 {
-	u32 i, landed = 0, busy = 0;
+	unsigned long landed = 0;
+	u32 i, busy = 0;
 
 	spin_lock_irq(&s->lock);
 	for (i = 0; i < s->nr_copies; i++) {
 		if (s->looks[i].busy)
 			busy++;
-		else
-			landed += s->looks[i].landed &&
-				  s->looks[i].round == s->round;
+		else if (s->looks[i].landed && s->looks[i].round == s->round)
+			landed |= BIT(i);
 	}
 	spin_unlock_irq(&s->lock);
-	return !busy || landed > s->nr_copies / 2;
+	return !busy || kvc_slot_most(s->join->g, landed);
 }
 
 enum kvc_slot_sight {
@@ -610,7 +638,8 @@ bool kvc_slot_ours(struct kvc_join *join, unsigned int timeout_ms,
 	unsigned long end = jiffies + msecs_to_jiffies(timeout_ms);
 	struct kvc_slots *s = join->slots;
 	struct kvc_slot_info *info;
-	u32 i, ours;
+	unsigned long ours;
+	u32 i;
 
 	memset(other, 0, sizeof(*other));
 	info = kmalloc(sizeof(*info), GFP_NOIO);
@@ -625,20 +654,21 @@ bool kvc_slot_ours(struct kvc_join *join, unsigned int timeout_ms,
 		for (i = 0, ours = 0; i < s->nr_copies; i++) {
 			enum kvc_slot_sight sight = kvc_slot_see(join, i, info);
 
-			ours += sight == KVC_SIGHT_OURS &&
-				s->looks[i].round == s->round;
+			if (sight == KVC_SIGHT_OURS &&
+			    s->looks[i].round == s->round)
+				ours |= BIT(i);
 			if (sight == KVC_SIGHT_OTHER &&
 			    info->sequence > other->sequence)
 				*other = *info;
 		}
 		/* Neither yes nor no: a member may be back in a moment. */
-		if (ours > s->nr_copies / 2 || other->sequence ||
+		if (kvc_slot_most(join->g, ours) || other->sequence ||
 		    time_after_eq(jiffies, end))
 			break;
 		schedule_timeout_uninterruptible(1);
 	}
 	kfree(info);
-	return ours > s->nr_copies / 2;
+	return kvc_slot_most(join->g, ours);
 }
 
 bool kvc_slot_usurped(struct kvc_join *join)
@@ -676,6 +706,7 @@ static void kvc_slot_bury(struct kvc_join *join, u32 slot)
 
 		p->state = KVC_SLOT_DOWN;
 		p->sequence++;
+		s->writers[slot * g->slot_blocks + part] = join->writer;
 		for (copy = 0; copy < s->nr_copies; copy++) {
 			struct kvc_place at = kvc_place_slot(g, slot, copy, part);
 

@@ -54,11 +54,14 @@ struct kvc_slot_scan {
 /**
  * struct kvc_slots - all slots as last read, and our own
  * @join: attachment
- * @nr_copies: copies
+ * @nr_copies: places: copies, and while one moves where it goes
  * @parts: the blocks of each slot, of the highest sequence seen. Once the join
  *	serves under @parts_lock, but that others than the heartbeat don't change
  *	our own
  * @parts_lock: see kvc_slots_lock()
+ * @writers: of @parts, as their headers tell. Likewise
+ * @labels: the label sequence that each place showed of each slot when it was last
+ *	read, 0: none. Under @parts_lock
  * @unknown: bit per slot: no sound copy, though something was written
  * @dead: bit per slot: not left in good order, and silent for a lease
  * @copies: of our own slot
@@ -76,15 +79,17 @@ struct kvc_slots {
 	u32 nr_copies;
 	struct kvc_slot_info **parts;	/* [slot * slot_blocks + part] */
 	struct mutex parts_lock;
+	struct kvc_writer *writers;
+	u64 *labels;			/* [place * nr_slots + slot] */
 	unsigned long *unknown;
 	unsigned long *dead;
-	struct kvc_slot_copy copies[KVC_MAX_SLOT_COPIES];
+	struct kvc_slot_copy copies[KVC_MAX_SLOT_PLACES];
 	u64 beat;
 	wait_queue_head_t wait;
 	spinlock_t lock;
-	struct kvc_slot_look looks[KVC_MAX_SLOT_COPIES];
+	struct kvc_slot_look looks[KVC_MAX_SLOT_PLACES];
 	u64 round;
-	struct kvc_slot_scan scans[KVC_MAX_SLOT_COPIES];
+	struct kvc_slot_scan scans[KVC_MAX_SLOT_PLACES];
 	bool buried;
 	struct work_struct bury;
 };
@@ -127,6 +132,12 @@ static inline struct kvc_slot_info *kvc_slot(struct kvc_join *join, u32 slot)
 {
 	return join->slots->parts[slot * join->g->slot_blocks];
 }
+
+/*
+ * Do enough places show that a slot's host goes by the label of that sequence, or a
+ * later one? While locked.
+ */
+bool kvc_slot_shows_label(struct kvc_join *join, u32 slot, u64 sequence);
 
 /* Has a host the slot, alive or dead, that has not left it in good order? */
 static inline bool kvc_slot_in_use(const struct kvc_slot_info *s)

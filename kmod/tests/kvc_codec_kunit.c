@@ -96,12 +96,14 @@ static void label(struct kunit *test)
 	KUNIT_EXPECT_NOT_NULL(test, why);				\
 	memcpy(block, again, sizeof(block));				\
 } while (0)
-	REFUSED(EOPNOTSUPP, l->feature_incompat = cpu_to_le64(2));
+	REFUSED(EOPNOTSUPP, l->feature_incompat = cpu_to_le64(4));
 	REFUSED(EOPNOTSUPP, l->feature_ro_compat = cpu_to_le64(1ULL << 63));
 	REFUSED(EINVAL, l->h.reserved0 = cpu_to_le16(1));
 	REFUSED(EINVAL, l->h.reserved1 = cpu_to_le32(1));
-	REFUSED(EINVAL, l->reserved0 = cpu_to_le32(1));
-	REFUSED(EINVAL, l->reserved1 = cpu_to_le32(1));
+	REFUSED(EINVAL, l->slot_members[3] = 1);
+	REFUSED(EINVAL, l->slot_leaves = KVC_NO_COPY);
+	REFUSED(EINVAL, l->feature_incompat = cpu_to_le64(KVC_FEATURE_INCOMPAT_SLOTS));
+	REFUSED(EINVAL, l->reserved1[2] = 1);
 	REFUSED(EINVAL, l->reserved2[503] = 1);
 	REFUSED(EINVAL, l->spans[0].reserved0 = cpu_to_le16(1));
 	REFUSED(EINVAL, l->spans[1].width = cpu_to_le16(1));

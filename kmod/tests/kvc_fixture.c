@@ -55,6 +55,9 @@ void kvc_fixture_two_spans(struct kvc_geometry *g)
 	g->nr_spans = 2;
 	g->nr_slots = 3;
 	g->nr_slot_copies = 3;
+	for (i = 0; i < g->nr_slot_copies; i++)
+		g->slot_members[i] = i;
+	g->slot_leaves = KVC_NO_COPY;
 	g->slot_blocks = 1;
 	g->segment_shift = 20;
 	g->unit_shift = KVC_UNIT_SHIFT;

@@ -147,6 +147,16 @@ static void check_refuses(struct kunit *test)
 	REFUSED(g->nr_slot_copies = 0);
 	REFUSED(g->nr_slot_copies = 2);
 	REFUSED(g->nr_slot_copies = 4);
+	REFUSED(g->slot_members[1] = 0);
+	REFUSED(g->slot_members[1] = 3);
+	REFUSED(g->slot_members[3] = 4);
+	REFUSED(g->slot_leaves = 0; g->slot_members[3] = 4);
+	REFUSED(g->incompat = KVC_FEATURE_INCOMPAT_SLOTS; g->slot_members[1] = 2);
+	REFUSED(g->incompat = KVC_FEATURE_INCOMPAT_SLOTS; g->slot_members[1] = 5);
+	REFUSED(g->incompat = KVC_FEATURE_INCOMPAT_SLOTS; g->slot_members[3] = 4);
+	REFUSED(g->incompat = KVC_FEATURE_INCOMPAT_SLOTS; g->slot_leaves = 3);
+	REFUSED(g->incompat = KVC_FEATURE_INCOMPAT_SLOTS; g->slot_leaves = 0;
+		g->slot_members[3] = 1);
 	REFUSED(g->slot_blocks = 0);
 	REFUSED(g->slot_blocks = 9);
 	REFUSED(g->slot_start = 0);
@@ -446,6 +456,70 @@ static void growth_extends(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, kvc_geometry_extends(&grown, &geometry));
 }
 
+/* Any two sets of places that are enough have one in common, over one change. */
+static void enough_slots_meet(struct kunit *test, const struct kvc_geometry *a,
+			      const struct kvc_geometry *b)
+{
+	unsigned long x, y, at_b;
+	u32 i, k;
+
+	for (x = 0; x < 16; x++) {
+		if (!kvc_slot_most(a, x))
+			continue;
+		for (at_b = 0, i = 0; i < kvc_slot_places(b); i++)
+			for (k = 0; k < kvc_slot_places(a); k++)
+				if (x & BIT(k) &&
+				    a->slot_members[k] == b->slot_members[i])
+					at_b |= BIT(i);
+		for (y = 0; y < BIT(kvc_slot_places(b)); y++)
+			if (kvc_slot_most(b, y))
+				KUNIT_EXPECT_TRUE(test, at_b & y);
+	}
+}
+
+static void slots_move(struct kunit *test)
+{
+	struct kvc_geometry *moving = &grown, *g = &geometry;
+	u32 copy, members, i;
+	u64 have;
+
+	for (members = 2; members < 6; members++) {
+		kvc_fixture_options(&options, members, 1 << 18);
+		KUNIT_ASSERT_EQ(test, 0, kvc_geometry_plan(&options, g, NULL));
+		enough_slots_meet(test, g, g);
+		for (copy = 0; copy < g->nr_slot_copies; copy++) {
+			*moving = *g;
+			for (have = 0, i = 0; i < g->nr_slot_copies; i++)
+				have |= BIT_ULL(g->slot_members[i]);
+			KUNIT_EXPECT_EQ(test, -ENOSPC,
+					kvc_slots_plan_move(moving, copy, have));
+			if (members == 3)
+				continue;
+			KUNIT_ASSERT_EQ(test, 0,
+					kvc_slots_plan_move(moving, copy, ~0ULL));
+			KUNIT_EXPECT_EQ(test, 0, kvc_geometry_check(moving, NULL));
+			KUNIT_EXPECT_TRUE(test, kvc_geometry_extends(moving, g));
+			KUNIT_EXPECT_TRUE(test, kvc_geometry_differs(moving, g));
+			KUNIT_EXPECT_EQ(test, g->nr_slot_copies + 1U,
+					kvc_slot_places(moving));
+			enough_slots_meet(test, moving, moving);
+			enough_slots_meet(test, g, moving);
+			*g = *moving;
+			kvc_slots_end_move(g, true);
+			KUNIT_EXPECT_EQ(test, 0, kvc_geometry_check(g, NULL));
+			KUNIT_EXPECT_EQ(test, (u32)KVC_NO_COPY,
+					kvc_slot_place_of(g, moving->slot_members[copy]));
+			enough_slots_meet(test, moving, g);
+			/* Back again, and given up. */
+			*moving = *g;
+			KUNIT_ASSERT_EQ(test, 0,
+					kvc_slots_plan_move(moving, copy, ~0ULL));
+			kvc_slots_end_move(moving, false);
+			KUNIT_EXPECT_FALSE(test, kvc_geometry_differs(moving, g));
+		}
+	}
+}
+
 static void growth_refuses(struct kunit *test)
 {
 	u32 i;
@@ -505,6 +579,7 @@ static struct kunit_case kvc_layout_cases[] = {
 	KUNIT_CASE(places_are_disjoint),
 	KUNIT_CASE(ags_share_out_segments),
 	KUNIT_CASE(striping_example),
+	KUNIT_CASE(slots_move),
 	KUNIT_CASE(growth_extends),
 	KUNIT_CASE(growth_refuses),
 	{}

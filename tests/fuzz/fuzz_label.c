@@ -35,7 +35,7 @@ static void check_places(const struct kvc_geometry *g, u64 seed)
 		MUST(kvc_ag_home(g, ag) == kvc_place_area(g, ag, 0).member);
 
 		within(g, kvc_place_slot(g, kvc_fixture_random(&seed) %
-					 g->nr_slots, i % g->nr_slot_copies,
+					 g->nr_slots, i % kvc_slot_places(g),
 					 i % g->slot_blocks),
 		       1, 1, g->journal_start);
 

@@ -388,6 +388,8 @@ static void hostile_geometries(void **state)
 		FIELD(spans[1].first_member), FIELD(spans[1].nr_members),
 		FIELD(spans[1].width), FIELD(spans[1].first_lane),
 		FIELD(spans[1].first_journal), FIELD(members[2].blocks),
+		FIELD(slot_members), FIELD(slot_leaves), FIELD(incompat),
+		FIELD(members[1].state),
 	};
 	u32 round, change, field, passed = 0;
 	u64 seed = 7, value;

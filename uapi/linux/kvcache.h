@@ -942,6 +942,10 @@ struct kvcache_refresh {
  * hosts take them up by KVCACHE_IOC_REFRESH. A member is removed when it is
  * drained, every live host goes by that, and nothing is left on it.
  *
+ * A member that holds host slots gives them to another one first. To drain it begins
+ * that (EINVAL without another one), and to remove it is done in steps, of which
+ * each but the last succeeds with @role as it was: call again when @behind is 0.
+ *
  * Errors: EBUSY (it holds objects, hosts are behind, or another host changes the
  * labels), EINVAL (no such member, or one that can't leave), ENXIO (others are
  * missing), and as KVCACHE_IOC_GROW; with @reason.

@@ -65,6 +65,7 @@ typedef __s64 s64;
 #endif
 
 #define BIT(n)			(1UL << (n))
+#define hweight_long(w)		((u32)__builtin_popcountl(w))
 #define BIT_ULL(n)		(1ULL << (n))
 #define DIV_ROUND_UP(n, d)	(((n) + (d) - 1) / (d))
 

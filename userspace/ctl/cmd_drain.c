@@ -38,7 +38,8 @@ static const struct ctl_usage remove_usage = {
 	.args = "[options] POOL MEMBER",
 	.about = "Let a member (its number, or its device) that was drained leave a pool that is\n"
 		 "attached here, for good. Then run 'kvcachectl refresh' on each of the other hosts,\n"
-		 "before its device is used for something else.",
+		 "before its device is used for something else. If it holds host slots these move to\n"
+		 "another member first, and it has to be called once more when the others know.",
 	.options = remove_options,
 };
 
@@ -154,6 +155,40 @@ static int wait_empty(struct ctl *ctl, struct kvc *kvc, const char *text,
 	return error ? failed(ctl, text, "look at", error, reason) : CTL_OK;
 }
 
+/* A copy of the host slots moves in two steps, before its member leaves. */
+#define STEPS_MAX	3
+/* Where a service grants leases, each step ends the host's: until it has another. */
+#define LEASE_TICKS	600
+
+/* One step, or more if no other host must take it up before. */
+static int change(struct kvc *kvc, u32 member, unsigned int op, unsigned int flags,
+		  struct kvcache_member *seen, char *reason, size_t size)
+{
+	struct timespec tick = { .tv_nsec = 100000000 };
+	unsigned int steps = 0, ticks = 0;
+	int error;
+
+	for (;;) {
+		error = kvc_member(kvc, member, op, flags, seen, reason, size);
+		if (error == -ESTALE && steps && ticks++ < LEASE_TICKS)
+			nanosleep(&tick, NULL);
+		else if (error || op != KVCACHE_MEMBER_REMOVE ||
+			 seen->role == KVCACHE_ROLE_REMOVED || seen->behind ||
+			 ++steps == STEPS_MAX)
+			return error;
+	}
+}
+
+/* It is not removed yet: others have something to take up. */
+static int remove_waits(struct ctl *ctl, const char *text,
+			const struct kvcache_member *m)
+{
+	ctl_err(ctl, text, "Run 'kvcachectl refresh' there, and then this again.",
+		"its host slots move to another member, and %u other hosts have not taken that up",
+		m->behind);
+	return CTL_BUSY;
+}
+
 static int run(struct ctl *ctl, char **argv, unsigned int op, unsigned int flags,
 	       bool wait)
 {
@@ -173,11 +208,14 @@ static int run(struct ctl *ctl, char **argv, unsigned int op, unsigned int flags
 	if (!status)
 		status = find_member(ctl, &m, argv[1], &member);
 	if (!status) {
-		error = kvc_member(kvc, member, op, flags, &seen, reason,
-				   sizeof(reason));
+		error = change(kvc, member, op, flags, &seen, reason,
+			       sizeof(reason));
 		if (error)
 			status = failed(ctl, argv[0], names[op], error, reason);
 	}
+	if (!status && op == KVCACHE_MEMBER_REMOVE &&
+	    seen.role != KVCACHE_ROLE_REMOVED)
+		status = remove_waits(ctl, argv[0], &seen);
 	if (!status && wait)
 		status = wait_empty(ctl, kvc, argv[0], &seen);
 	if (!status)

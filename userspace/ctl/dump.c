@@ -183,6 +183,7 @@ void dump_geometry(cJSON *o, const struct kvc_geometry *g)
 	ctl_json_u64(o, "segment_bytes", kvc_segment_bytes(g));
 	cJSON_AddNumberToObject(o, "slots", g->nr_slots);
 	cJSON_AddNumberToObject(o, "slot_copies", g->nr_slot_copies);
+	geometry_slots_json(o, g);
 	cJSON_AddNumberToObject(o, "slot_blocks", g->slot_blocks);
 	ctl_json_u64(o, "slot_start", g->slot_start);
 	ctl_json_u64(o, "journal_start", g->journal_start);

@@ -17,6 +17,20 @@ static bool has_data_crc(const struct kvc_geometry *g)
 	return !(g->flags & KVC_POOL_NO_DATA_CRC);
 }
 
+void geometry_slots_json(cJSON *object, const struct kvc_geometry *g)
+{
+	cJSON *members = cJSON_AddArrayToObject(object, "slot_members");
+	u32 i;
+
+	for (i = 0; i < g->nr_slot_copies; i++)
+		cJSON_AddItemToArray(members,
+				     cJSON_CreateNumber(g->slot_members[i]));
+	if (g->slot_leaves == KVC_NO_COPY)
+		return;
+	ctl_json_u64(object, "slots_leave", g->slot_members[g->slot_leaves]);
+	ctl_json_u64(object, "slots_move_to", g->slot_members[g->nr_slot_copies]);
+}
+
 void geometry_json(cJSON *object, const struct kvc_geometry *g)
 {
 	ctl_json_uuid(object, "uuid", g->uuid);
@@ -30,6 +44,7 @@ void geometry_json(cJSON *object, const struct kvc_geometry *g)
 	ctl_json_u64(object, "ags", g->nr_ags);
 	ctl_json_u64(object, "slots", g->nr_slots);
 	ctl_json_u64(object, "slot_copies", g->nr_slot_copies);
+	geometry_slots_json(object, g);
 	ctl_json_u64(object, "ring_bytes", ring_bytes(g));
 	ctl_json_u64(object, "lease_ms", g->lease_ms);
 	ctl_json_u64(object, "heartbeat_ms", g->heartbeat_ms);

@@ -7,6 +7,9 @@
 
 /* All but the members. */
 void geometry_json(cJSON *object, const struct kvc_geometry *g);
+
+/* Which members hold the host slots, and where a copy moves. */
+void geometry_slots_json(cJSON *object, const struct kvc_geometry *g);
 /* Of a member, as its label has it: "present" and so on. */
 const char *geometry_member_state(u32 state);
 /* Lines "capacity", "layout" and "terms", indented. */

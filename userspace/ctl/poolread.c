@@ -424,8 +424,8 @@ void pr_close(struct pr_pool *p)
  * @error: per copy, for a report by slot
  */
 struct slot_copies {
-	u8 *blocks[KVC_MAX_SLOT_COPIES];
-	int error[KVC_MAX_SLOT_COPIES];
+	u8 *blocks[KVC_MAX_SLOT_PLACES];
+	int error[KVC_MAX_SLOT_PLACES];
 };
 
 static int read_slot_copies(struct pr_pool *p, struct slot_copies *c)
@@ -434,7 +434,7 @@ static int read_slot_copies(struct pr_pool *p, struct slot_copies *c)
 	struct pr_where w = pr_nowhere();
 	u32 copy;
 
-	for (copy = 0; copy < p->g.nr_slot_copies; copy++) {
+	for (copy = 0; copy < kvc_slot_places(&p->g); copy++) {
 		c->blocks[copy] = pr_buffer(nr);
 		if (!c->blocks[copy])
 			return -ENOMEM;
@@ -449,7 +449,7 @@ static void free_slot_copies(struct slot_copies *c)
 {
 	u32 copy;
 
-	for (copy = 0; copy < KVC_MAX_SLOT_COPIES; copy++)
+	for (copy = 0; copy < KVC_MAX_SLOT_PLACES; copy++)
 		free(c->blocks[copy]);
 }
 
@@ -526,7 +526,8 @@ static void read_slot(struct pr_pool *p, const struct slot_copies *copies,
 		      u32 slot, u32 part)
 {
 	u32 index = slot * p->g.slot_blocks + part;
-	u32 readable = 0, erased = PR_NONE, copy, best = PR_NONE;
+	u32 erased = PR_NONE, copy, best = PR_NONE;
+	unsigned long readable = 0;
 	struct pr_slot *s = &p->slots[index];
 	struct kvc_slot_info info, other;
 	const struct kvc_block_header *h;
@@ -534,7 +535,7 @@ static void read_slot(struct pr_pool *p, const struct slot_copies *copies,
 	const u8 *block;
 
 	memset(s, 0, sizeof(*s));
-	for (copy = 0; copy < p->g.nr_slot_copies; copy++) {
+	for (copy = 0; copy < kvc_slot_places(&p->g); copy++) {
 		struct kvc_place place = kvc_place_slot(&p->g, slot, copy, part);
 		enum kvc_block_verdict v;
 		const char *nonsense;
@@ -546,7 +547,7 @@ static void read_slot(struct pr_pool *p, const struct slot_copies *copies,
 		w.slot = slot;
 		v = kvc_block_verify(block, KVC_BLOCK_SLOT, p->g.uuid, &place);
 		if (v == KVC_BLOCK_NEVER) {
-			readable++;
+			readable |= BIT(copy);
 			erased = copy;
 			continue;
 		}
@@ -569,7 +570,7 @@ static void read_slot(struct pr_pool *p, const struct slot_copies *copies,
 				 "copy %u of the slot: %s", copy, nonsense);
 			continue;
 		}
-		readable++;
+		readable |= BIT(copy);
 		if (best == PR_NONE) {
 			best = copy;
 			at_best = w;
@@ -599,7 +600,7 @@ static void read_slot(struct pr_pool *p, const struct slot_copies *copies,
 		s->s = info;
 		compare_ages(p, &s->s, &other, &w);
 	}
-	s->known = readable > p->g.nr_slot_copies / 2;
+	s->known = kvc_slot_most(&p->g, readable);
 	if (best != PR_NONE && erased != PR_NONE) {
 		w = pr_at(p, kvc_place_slot(&p->g, slot, erased, part));
 		w.slot = slot;
@@ -618,8 +619,8 @@ static void read_slot(struct pr_pool *p, const struct slot_copies *copies,
 		w = pr_nowhere();
 		w.slot = slot;
 		pr_found(p, PR_SLOT_MAJORITY, PR_ERROR, &w,
-			 "only %u of %u copies can be read", readable,
-			 p->g.nr_slot_copies);
+			 "only %u of %u copies can be read", hweight_long(readable),
+			 kvc_slot_places(&p->g));
 		p->slots_complete = false;
 	}
 }

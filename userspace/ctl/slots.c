@@ -16,7 +16,7 @@ static void read_slot(const struct pool_probe *p, u32 number, void *buf,
 	u32 copy;
 
 	*s = (struct slot_view) { 0 };
-	for (copy = 0; copy < p->g.nr_slot_copies; copy++) {
+	for (copy = 0; copy < kvc_slot_places(&p->g); copy++) {
 		struct kvc_place place = kvc_place_slot(&p->g, number, copy, 0);
 		enum kvc_block_verdict verdict;
 
