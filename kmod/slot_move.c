@@ -12,7 +12,8 @@
  * A slot that somebody claims while it is copied would be overwritten by what it
  * showed before. So who copies first shows that it relabels, and then looks at who
  * is there; who claims looks for such after the claim, waits until they are through,
- * and writes the slot again. One of the two sees the other.
+ * and writes the slot again. Either the claim is seen, or what overwrote it is over
+ * by then.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -156,7 +157,6 @@ int kvc_slots_await_move(struct kvc_join *join, char *reason)
 {
 	const struct kvc_geometry *g = join->g;
 	struct kvc_sighted *seen;
-	bool waited = false;
 	int err;
 
 	if (!join->share || g->slot_leaves == KVC_NO_COPY)
@@ -168,7 +168,6 @@ int kvc_slots_await_move(struct kvc_join *join, char *reason)
 		err = kvc_slots_read(join);
 		if (err || !kvc_slots_copied(join, seen))
 			break;
-		waited = true;
 		if (READ_ONCE(join->pool->state) == KVC_POOL_CLOSING)
 			err = -ECANCELED;
 		else if (!kvc_join_lease_ok(join))
@@ -180,7 +179,8 @@ int kvc_slots_await_move(struct kvc_join *join, char *reason)
 			break;
 	}
 	kvfree(seen);
-	if (!err && waited)
+	/* One that is through by now may have overwritten our claim, too. */
+	if (!err)
 		err = kvc_join_wait_shown(join);
 	if (err)
 		kvc_reason(reason, "the host slots of pool %s move to another member, and that did not end (%d)",
